@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a binding after its first packet: timers, the end, and the audit (SCI-87, SCI-91, SCI-92).
+#include "dataplane/core/fast_path.h"
+#include "dataplane/core/own_packets.h"
+
+namespace margay::dp {
+namespace {
+
+constexpr uint32_t kAuditedPerTick = 256;
+constexpr Tick kLate = 100;  // a second
+
+// Why a binding ends when its timer runs out.
+EndReason end_of(const FlowEntry& e) {
+  switch (e.state) {
+    case FlowState::kTimeWait:
+    case FlowState::kClosing: return EndReason::kFin;
+    case FlowState::kHalfClosed: return (e.flags & kTwoKeys) == 0 ? EndReason::kFin : EndReason::kTimeout;
+    case FlowState::kResetGrace: return EndReason::kReset;
+    case FlowState::kFree:
+    case FlowState::kUdpUnreplied:
+    case FlowState::kUdpReplied:
+    case FlowState::kSynSent:
+    case FlowState::kSynReceived:
+    case FlowState::kEstablished: return EndReason::kTimeout;
+  }
+  return EndReason::kTimeout;
+}
+
+}  // namespace
+
+Tick FastPath::timeout(const FlowEntry& e, const Sci& sci) {
+  switch (e.state) {
+    case FlowState::kUdpUnreplied: return sci.unreplied;
+    case FlowState::kSynSent:
+    case FlowState::kSynReceived: return sci.embryonic;
+    // One-way: the server's FIN is never seen, so the client's begins the end.
+    case FlowState::kHalfClosed: return (e.flags & kTwoKeys) == 0 ? sci.closing : sci.established;
+    case FlowState::kClosing: return sci.closing;
+    case FlowState::kTimeWait: return sci.time_wait;
+    case FlowState::kResetGrace: return sci.reset_grace;
+    case FlowState::kFree:
+    case FlowState::kUdpReplied:
+    case FlowState::kEstablished: return sci.established;
+  }
+  return sci.established;
+}
+
+uint64_t FastPath::hash_of(const FlowEntry& e, Direction direction, const SiteTable& table) const {
+  const uint64_t client = hash_client(config_.secret, e.client, e.client_port, e.protocol);
+  const uint32_t service =
+      direction == Direction::kFromClient ? e.frontend : table.endpoint_of_instance[e.instance];
+  return hash_key(config_.secret, client, direction, service);
+}
+
+// A longer timeout needs nothing (the wheel looks again later); a shorter one, or the other wheel, moves the entry.
+void FastPath::set_state(EntryIndex e, FlowState next, const Sci& sci) {
+  FlowEntry& entry = flows_[e];
+  const Tick before = timeout(entry, sci);
+  TimerWheel& from = is_transient(entry.state) ? transient_ : steady_;
+  TimerWheel& to = is_transient(next) ? transient_ : steady_;
+  entry.state = next;
+  const Tick after = timeout(entry, sci);
+  if (&from == &to && after >= before) return;
+  from.erase(e);
+  to.insert(e, entry.last_seen + after);
+}
+
+// A flow's proof, once in its life (D-45). Out of line: the hit path itself holds no locked instruction.
+[[gnu::cold, gnu::noinline]] void FastPath::release_provisional(EntryIndex e) {
+  FlowEntry& entry = flows_[e];
+  shared_.provisional.put(entry.instance, config_.self);
+  entry.flags &= static_cast<uint8_t>(~kHoldsProvisional);
+}
+
+void FastPath::release_slot(EntryIndex e, EndReason reason) {
+  FlowEntry& entry = flows_[e];
+  if ((entry.flags & kHoldsProvisional) != 0) shared_.provisional.put(entry.instance, config_.self);
+  shared_.slots.put(entry.instance, config_.self);
+  entry.flags &= static_cast<uint8_t>(~(kHoldsSlot | kHoldsProvisional));
+  InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
+  counters.active.subtract();
+  counters.ended[static_cast<size_t>(reason)].add();
+  audit_adjust(e, entry.instance, -1);
+}
+
+[[gnu::cold, gnu::noinline]] void FastPath::end_binding(EntryIndex e, EndReason reason, const SiteTable& table) {
+  FlowEntry& entry = flows_[e];
+  if ((entry.flags & kHoldsSlot) != 0) release_slot(e, reason);
+  entry.adoption = 0;
+  (is_transient(entry.state) ? transient_ : steady_).erase(e);
+  forget(e, table);
+}
+
+// Takes the keys out and frees the entry. REQUIRES: no slot, in no wheel.
+void FastPath::forget(EntryIndex e, const SiteTable& table) {
+  FlowEntry& entry = flows_[e];
+  flows_.erase(e, Direction::kFromClient, hash_of(entry, Direction::kFromClient, table));
+  if ((entry.flags & kTwoKeys) != 0) {
+    flows_.erase(e, Direction::kFromInstance, hash_of(entry, Direction::kFromInstance, table));
+  }
+  shared_.counters(config_.self, entry.instance).bindings.subtract();
+  entry.state = FlowState::kFree;
+  flows_.release(e);
+}
+
+// The bound instance may not go on (SCI-85, D-22): a TCP connection in mid-flow is reset at both ends, so that the
+// client connects again at once; anything else is bound anew (false).
+[[gnu::cold, gnu::noinline]] bool FastPath::lost_instance(Context& c, uint32_t lane, EntryIndex e) {
+  const uint32_t i = lanes_[lane].packet;
+  Packet& packet = c.burst.packets[i];
+  const Parsed& p = parsed_[i];
+  const bool from_client = keys_[lane].direction == Direction::kFromClient;
+  const bool syn = p.layer == Layer::kTcp && (p.tcp_flags & (kSyn | kAck)) == kSyn;
+  traces_[i].instance = flows_[e].instance;
+  traces_[i].slot_change = (flows_[e].flags & kHoldsSlot) != 0 ? -1 : 0;
+  if (from_client && (p.layer == Layer::kUdp || syn)) {
+    end_binding(e, lost_reason(flows_[e], c.table), c.table);
+    return false;
+  }
+  const bool two_way = (flows_[e].flags & kTwoKeys) != 0;
+  end_with_resets(c.table, e, c.tick);
+  c.burst.outcomes[i] = Outcome::drop(DropReason::kInstanceGone);
+  if (two_way || p.layer != Layer::kTcp || (p.tcp_flags & kRst) != 0) return true;
+  turn_into_reset(packet, p, c.table.ports[packet.port]);  // one-way: nothing is known of the instance's numbers
+  c.burst.outcomes[i] = Outcome::transmit(packet.port);
+  return true;
+}
+
+EndReason FastPath::lost_reason(const FlowEntry& e, const SiteTable& table) {
+  return table.instances[e.instance].admin == Admin::kDraining ? EndReason::kDrained : EndReason::kUnhealthy;
+}
+
+void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
+  const FlowEntry entry = flows_[e];
+  end_binding(e, lost_reason(entry, table), table);
+  if (!is_tcp(entry.state) || (entry.flags & kTwoKeys) == 0 || entry.state == FlowState::kTimeWait) return;
+  // Nothing is acknowledged yet: either end expects what stands behind the other's SYN.
+  const bool opening = entry.state == FlowState::kSynSent || entry.state == FlowState::kSynReceived;
+  const Instance& instance = table.instances[entry.instance];
+  const Endpoint& shown = table.frontends[entry.frontend].endpoint;
+  const Neighbour& next_hop = neighbours_.at(Neighbours::pinned(instance.next_hop));
+  if (next_hop.usable()) {
+    const ResetFields to_instance{entry.client, instance.address, entry.client_port, instance.port,
+                                  opening ? entry.client_next : entry.instance_acked};
+    Frame* frame = own_frame(Outcome::transmit(next_hop.port));
+    if (frame != nullptr) make_reset(*frame, to_instance, next_hop.mac, table.ports[next_hop.port]);
+  }
+  Outcome ignored;
+  const uint64_t client_hash = hash_client(config_.secret, entry.client, entry.client_port, entry.protocol);
+  const uint32_t n = neighbour_of_client(table, entry.client, client_hash, now, ignored);
+  if (n == kNoIndex || !neighbours_.at(n).usable()) return;
+  const Neighbour& back = neighbours_.at(n);
+  const ResetFields to_client{shown.address, entry.client, to_wire16(shown.port), entry.client_port,
+                              opening ? entry.instance_next : entry.client_acked,
+                              opening ? entry.client_next : 0};
+  Frame* frame = own_frame(Outcome::transmit(back.port));
+  if (frame != nullptr) make_reset(*frame, to_client, back.mac, table.ports[back.port]);
+}
+
+bool FastPath::expire(const SiteTable& table, Tick now, uint32_t limit) {
+  for (uint32_t done = 0; done < limit; ++done) {
+    EntryIndex e = transient_.pop_due(now);
+    if (e == kNoIndex) e = steady_.pop_due(now);
+    if (e == kNoIndex) return false;
+    FlowEntry& entry = flows_[e];
+    const Tick due = entry.last_seen + timeout(entry, table.scis[table.instances[entry.instance].sci]);
+    if (tick_after(due, now)) {
+      (is_transient(entry.state) ? transient_ : steady_).insert(e, due);
+      continue;
+    }
+    counters_.timers_fired.add();
+    if (tick_after(now, due + kLate)) counters_.timers_late.add();
+    if ((entry.flags & kHoldsSlot) != 0) release_slot(e, end_of(entry));
+    entry.adoption = 0;
+    forget(e, table);
+  }
+  return true;
+}
+
+// A free entry; when there is none, the transient binding that would end first gives way.
+EntryIndex FastPath::allocate(const SiteTable& table) {
+  const EntryIndex e = flows_.allocate();
+  if (e != kNoIndex) return e;
+  const EntryIndex victim = transient_.first();
+  if (victim == kNoIndex) return kNoIndex;
+  counters_.evicted.add();
+  end_binding(victim, EndReason::kEvicted, table);
+  return flows_.allocate();
+}
+
+// Counts slot bits entry by entry. A change below the cursor is taken into the count at once, so that at the end of
+// a pass the count must equal the worker's own active counter, whatever happened meanwhile. The same walk ends
+// sessions of instances that may not go on and of which no packet comes.
+void FastPath::audit(const SiteTable& table, Tick now) {
+  for (uint32_t n = 0; n < kAuditedPerTick && audit_cursor_ < flows_.capacity(); ++n) {
+    const EntryIndex e = audit_cursor_++;
+    const FlowEntry& entry = flows_[e];
+    if (entry.state == FlowState::kFree) continue;
+    if ((entry.flags & kHoldsSlot) != 0) ++audited_[entry.instance];
+    if (!table.instances[entry.instance].keeps_sessions(now)) end_with_resets(table, e, now);
+  }
+  if (audit_cursor_ < flows_.capacity()) return;
+  for (InstanceIndex i = 0; i < table.instances.size(); ++i) {
+    if (audited_[i] != shared_.counters(config_.self, i).active.get()) counters_.audit_differences.add();
+    audited_[i] = 0;
+  }
+  audit_cursor_ = 0;
+  counters_.audit_passes.add();
+}
+
+void FastPath::audit_adjust(EntryIndex e, InstanceIndex i, int change) {
+  if (e < audit_cursor_) audited_[i] += static_cast<uint32_t>(change);
+}
+
+}  // namespace margay::dp

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// A flow's first packet: select an instance, take a slot, bind (SCI-76, SCI-86, SCI-90), or refuse (SCI-79).
+#include "dataplane/core/fast_path.h"
+#include "dataplane/core/own_packets.h"
+
+namespace margay::dp {
+
+[[gnu::cold, gnu::noinline]] void FastPath::miss(Context& c, uint32_t lane) {
+  const uint32_t i = lanes_[lane].packet;
+  // An earlier packet of this burst may have begun the flow.
+  const EntryIndex e = flows_.find(keys_[lane], hashes_[lane], c.table.endpoint_of_instance);
+  if (e != kNoIndex && hit(c, lane, e)) return;
+  counters_.misses.add();
+  const Parsed& p = parsed_[i];
+  if (keys_[lane].direction == Direction::kFromInstance) {
+    c.burst.outcomes[i] = Outcome::drop(DropReason::kStrayFromInstance);
+  } else if (p.layer == Layer::kTcp && (p.tcp_flags & (kSyn | kAck | kRst)) != kSyn) {
+    unknown_flow(c, lane);
+  } else {
+    new_flow(c, lane);
+  }
+}
+
+// TCP in mid-flow without a binding: after a restart, an eviction, or a move of the forwarder's hash.
+void FastPath::unknown_flow(Context& c, uint32_t lane) {
+  const uint32_t i = lanes_[lane].packet;
+  Outcome& outcome = c.burst.outcomes[i];
+  const bool answerable = (parsed_[i].tcp_flags & kRst) == 0;  // RFC 9293 §3.10.7.1: no RST for a RST
+  switch (c.table.scis[traces_[i].sci].unknown_flow) {
+    case UnknownFlow::kAdopt:
+      if (answerable && (parsed_[i].tcp_flags & (kSyn | kFin)) == 0) return new_flow(c, lane);
+      break;
+    case UnknownFlow::kReset:
+      if (!answerable) break;
+      if (!resets_.take(c.now)) {
+        outcome = Outcome::drop(DropReason::kUnknownFlowRateLimited);
+        return;
+      }
+      turn_into_reset(c.burst.packets[i], parsed_[i], c.table.ports[c.burst.packets[i].port]);
+      outcome = Outcome::transmit(c.burst.packets[i].port);
+      return;
+    case UnknownFlow::kDrop: break;
+  }
+  outcome = Outcome::drop(DropReason::kUnknownFlow);
+}
+
+// Two outcomes that must not be mixed up (D-46): no instance may take flows, or all of them are full.
+void FastPath::new_flow(Context& c, uint32_t lane) {
+  const uint32_t i = lanes_[lane].packet;
+  const Sci& sci = c.table.scis[traces_[i].sci];
+  bool candidates = false;
+  DropReason why = select_and_bind(c, lane, HealthState::kHealthy, candidates);
+  if (!candidates && sci.when_none_healthy == WhenNoneHealthy::kDegraded) {
+    why = select_and_bind(c, lane, HealthState::kDegraded, candidates);
+  }
+  if (why == DropReason::kNone) return to_instance(c, i, traces_[i].entry);
+  if (!candidates) why = DropReason::kNoHealthyInstance;
+  reject(c, i, why);
+}
+
+// Offers the flow to the candidates, best first, until one takes it. kNone: bound.
+DropReason FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates) {
+  const uint32_t i = lanes_[lane].packet;
+  const SciIndex sci = traces_[i].sci;
+  candidates = selector_.begin(c.table, sci, wanted) > 0;
+  // Only a TCP flow that begins with a SYN and whose replies are seen can prove itself (D-45).
+  const bool provisional = parsed_[i].layer == Layer::kTcp && c.table.scis[sci].mode == Mode::kNat &&
+                           (parsed_[i].tcp_flags & kSyn) != 0;
+  DropReason why = DropReason::kNoFreeSlot;
+  for (InstanceIndex k = selector_.next(); k != kNoIndex; k = selector_.next()) {
+    uint8_t flags = 0;
+    if (!charge(c.table, k, flags, provisional)) {
+      shared_.counters(config_.self, k).refused_full.add();
+      continue;
+    }
+    why = bind(c, lane, k, flags);
+    if (why == DropReason::kNone) {
+      selector_.chosen(k);
+      return why;
+    }
+    uncharge(k, flags);
+    if (why == DropReason::kFlowTableFull) return why;
+  }
+  return why;
+}
+
+bool FastPath::charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional) {
+  const uint16_t generation = table.instances[i].generation;
+  if (!shared_.slots.take(i, generation, config_.self)) return false;
+  flags = kHoldsSlot;
+  if (!provisional) return true;
+  if (shared_.provisional.take(i, generation, config_.self)) {
+    flags |= kHoldsProvisional;
+    return true;
+  }
+  shared_.slots.put(i, config_.self);
+  return false;
+}
+
+void FastPath::uncharge(InstanceIndex i, uint8_t flags) {
+  shared_.slots.put(i, config_.self);
+  if ((flags & kHoldsProvisional) != 0) shared_.provisional.put(i, config_.self);
+}
+
+// Makes the entry and puts its keys in, both or none. kNone: bound.
+DropReason FastPath::bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags) {
+  const uint32_t packet = lanes_[lane].packet;
+  const FlowKey& key = keys_[lane];
+  const Instance& instance = c.table.instances[i];
+  const bool two_way = instance.endpoint != kNoIndex;
+  FlowKey reply = key;
+  reply.direction = Direction::kFromInstance;
+  reply.service = instance.endpoint;
+  const uint64_t reply_hash =
+      two_way ? hash_key(config_.secret, lanes_[lane].client_hash, reply.direction, reply.service) : 0;
+  if (two_way && flows_.find(reply, reply_hash, c.table.endpoint_of_instance) != kNoIndex) {
+    return DropReason::kEndpointConflict;
+  }
+  const EntryIndex e = allocate(c.table);
+  if (e == kNoIndex) return DropReason::kFlowTableFull;
+  FlowEntry& entry = flows_[e];
+  entry = {};
+  entry.client = key.client;
+  entry.client_port = key.client_port;
+  entry.protocol = key.protocol;
+  entry.frontend = key.service;
+  entry.instance = i;
+  entry.instance_generation = instance.generation;
+  entry.flags = static_cast<uint8_t>(flags | (two_way ? kTwoKeys : 0));
+  const bool inserted = flows_.insert(e, Direction::kFromClient, hashes_[lane]);
+  if (!inserted || (two_way && !flows_.insert(e, Direction::kFromInstance, reply_hash))) {
+    if (inserted) flows_.erase(e, Direction::kFromClient, hashes_[lane]);
+    entry.state = FlowState::kFree;
+    flows_.release(e);
+    counters_.flow_insert_failed.add();
+    return DropReason::kFlowTableFull;
+  }
+  begin_binding(c, packet, e);
+  return DropReason::kNone;
+}
+
+void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
+  FlowEntry& entry = flows_[e];
+  const Parsed& p = parsed_[packet];
+  if (p.layer == Layer::kUdp) {
+    entry.state = FlowState::kUdpUnreplied;
+  } else if ((p.tcp_flags & kSyn) != 0) {
+    begin_tcp(entry, p);
+  } else {
+    adopt_tcp(entry, p);
+    entry.flags |= kAdopted;
+  }
+  entry.last_seen = c.tick;
+  entry.adoption = 1;
+  const Sci& sci = c.table.scis[c.table.instances[entry.instance].sci];
+  (is_transient(entry.state) ? transient_ : steady_).insert(e, entry.last_seen + timeout(entry, sci));
+  InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
+  counters.active.add();
+  counters.opened.add();
+  counters.bindings.add();
+  audit_adjust(e, entry.instance, +1);
+  PacketTrace& trace = traces_[packet];
+  trace.new_binding = true;
+  trace.slot_change = +1;
+  trace.entry = e;
+  trace.instance = entry.instance;
+  trace.state_after = entry.state;
+}
+
+// Never silence (SCI-80): a reset, or ICMP port unreachable.
+void FastPath::reject(Context& c, uint32_t i, DropReason why) {
+  Packet& packet = c.burst.packets[i];
+  const TablePort& port = c.table.ports[packet.port];
+  if (why == DropReason::kNoHealthyInstance) counters_.no_healthy_instance.add();
+  if (why == DropReason::kNoFreeSlot) counters_.no_free_slot.add();
+  traces_[i].refused = why;
+  if (parsed_[i].layer == Layer::kTcp) {
+    turn_into_reset(packet, parsed_[i], port);
+    c.burst.outcomes[i] = Outcome::transmit(packet.port);
+  } else if (!icmp_.take(c.now)) {
+    c.burst.outcomes[i] = Outcome::drop(DropReason::kRejectRateLimited);
+  } else if (!turn_into_port_unreachable(packet, parsed_[i], port)) {
+    c.burst.outcomes[i] = Outcome::drop(DropReason::kNoHeadroom);
+  } else {
+    c.burst.outcomes[i] = Outcome::transmit(packet.port);
+  }
+}
+
+}  // namespace margay::dp

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/core/selector.h"
+
+#include <algorithm>
+
+#include "dataplane/core/shared_state.h"
+
+namespace margay::dp {
+
+Selector::Selector(Arena& arena, const SharedState& shared, WorkerIndex self, size_t workers, size_t instances_max)
+    : shared_(shared),
+      self_(self),
+      workers_(workers),
+      credit_(arena.make<int64_t>(instances_max)),
+      offered_(arena.make<uint32_t>(instances_max)) {}
+
+size_t Selector::begin(const SiteTable& table, SciIndex sci, HealthState wanted) {
+  ++choice_;
+  table_ = &table;
+  sci_ = &table.scis[sci];
+  wanted_ = wanted;
+  weights_ = 0;
+  size_t candidates = 0;
+  for (const InstanceIndex i : sci_->instances) {
+    if (!table.instances[i].takes_new_flows(wanted)) continue;
+    ++candidates;
+    weights_ += table.instances[i].weight;
+  }
+  if (sci_->balance != Balance::kRoundRobin) return candidates;
+  for (const InstanceIndex i : sci_->instances) {
+    const Instance& instance = table.instances[i];
+    // Credits stay within one round, so that an instance that was full for long does not draw every flow afterwards.
+    if (instance.takes_new_flows(wanted)) credit_[i] = std::min(credit_[i] + instance.weight, weights_);
+  }
+  return candidates;
+}
+
+uint64_t Selector::free_slots(InstanceIndex i) const {
+  const uint64_t limit = shared_.slots.limit(i), active = shared_.active(i);
+  return limit > active ? limit - active : 0;
+}
+
+bool Selector::better(InstanceIndex a, InstanceIndex b) const {
+  switch (sci_->balance) {
+    case Balance::kRoundRobin: return credit_[a] > credit_[b];
+    case Balance::kLeastConnections:
+      return shared_.active(a) * table_->instances[b].weight < shared_.active(b) * table_->instances[a].weight;
+    case Balance::kSlotBased: return free_slots(a) > free_slots(b);
+  }
+  return false;
+}
+
+InstanceIndex Selector::next() {
+  const auto& members = sci_->instances;
+  const size_t start = members.size() * self_ / workers_;
+  InstanceIndex best = kNoIndex;
+  for (size_t k = 0; k < members.size(); ++k) {
+    const InstanceIndex i = members[start + k < members.size() ? start + k : start + k - members.size()];
+    if (offered_[i] == choice_ || !table_->instances[i].takes_new_flows(wanted_)) continue;
+    if (best == kNoIndex || better(i, best)) best = i;
+  }
+  if (best != kNoIndex) offered_[best] = choice_;
+  return best;
+}
+
+void Selector::chosen(InstanceIndex i) {
+  if (sci_->balance == Balance::kRoundRobin) credit_[i] = std::max(credit_[i] - weights_, -weights_);
+}
+
+}  // namespace margay::dp

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/core/tcp_state.h"
+
+#include <array>
+
+namespace margay::dp {
+namespace {
+
+constexpr bool after(uint32_t a, uint32_t b) { return static_cast<int32_t>(a - b) > 0; }
+constexpr bool within(uint32_t v, uint32_t low, uint32_t high) { return v - low <= high - low; }
+
+// An old duplicate SYN carries the first number of the old connection: at most what that one sent lies between.
+// Taken as 16 MiB: beyond it a duplicate costs an embryonic binding, below it a new client a retransmission.
+constexpr uint32_t kOldConnection = 1u << 24;
+
+// What a packet means once its numbers are checked. A packet that means nothing changes nothing.
+enum class Event : uint8_t {
+  kNothing,
+  kSynAck,      // instance answers the SYN
+  kProof,       // client acknowledges the instance's SYN
+  kData,        // anything else of an open connection
+  kFirstFin,    // one side has no more to send
+  kBothFins,    // the other side too
+  kBothAcked,   // both FINs are acknowledged
+  kReset,       // RST that its receiver will believe
+  kAlive,       // the side that seemed to reset goes on: the RST was not its own
+};
+constexpr size_t kEvents = 9;
+
+using S = FlowState;
+// [state - kSynSent][event]; kFree: no change.
+constexpr std::array<std::array<S, kEvents>, 6> kTwoWay{{
+    //            nothing   syn-ack            proof           data      first fin       both fins    both acked     reset            alive
+    /*SynSent*/  {S::kFree, S::kSynReceived,   S::kFree,       S::kFree, S::kFree,       S::kFree,    S::kFree,      S::kResetGrace,  S::kFree},
+    /*SynRecv*/  {S::kFree, S::kSynReceived,   S::kEstablished, S::kFree, S::kFree,      S::kFree,    S::kFree,      S::kResetGrace,  S::kFree},
+    /*Establ.*/  {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kHalfClosed, S::kClosing, S::kTimeWait,  S::kResetGrace,  S::kFree},
+    /*HalfCl.*/  {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kHalfClosed, S::kClosing, S::kTimeWait,  S::kResetGrace,  S::kFree},
+    /*Closing*/  {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kFree,       S::kClosing, S::kTimeWait,  S::kResetGrace,  S::kFree},
+    /*TimeWait*/ {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kFree,       S::kFree,    S::kTimeWait,  S::kFree,        S::kFree},
+}};
+// One-way: a client's FIN is a half-close; what follows refreshes the closing timer.
+constexpr std::array<std::array<S, kEvents>, 3> kOneWay{{
+    /*SynSent*/  {S::kFree, S::kFree, S::kFree, S::kEstablished, S::kHalfClosed, S::kFree, S::kFree, S::kResetGrace, S::kFree},
+    /*SynRecv*/  {S::kFree, S::kFree, S::kFree, S::kEstablished, S::kHalfClosed, S::kFree, S::kFree, S::kResetGrace, S::kFree},
+    /*Establ.*/  {S::kFree, S::kFree, S::kFree, S::kFree,        S::kHalfClosed, S::kFree, S::kFree, S::kResetGrace, S::kFree},
+}};
+
+// What an entry was before a RST that turned out not to be its peer's own.
+S state_without_reset(const FlowEntry& e) {
+  const unsigned fins = e.flags & (kClientFin | kInstanceFin);
+  if (fins == (kClientFin | kInstanceFin)) return S::kClosing;
+  return fins != 0 ? S::kHalfClosed : S::kEstablished;
+}
+
+struct Sides {  // the two directions of an entry, seen from the packet's sender
+  uint32_t& next;
+  uint32_t& acked;
+  uint32_t& peer_next;
+  uint32_t& peer_acked;
+};
+
+Sides sides_of(FlowEntry& e, Direction direction) {
+  if (direction == Direction::kFromClient) return {e.client_next, e.client_acked, e.instance_next, e.instance_acked};
+  return {e.instance_next, e.instance_acked, e.client_next, e.client_acked};
+}
+
+Event reset_event(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
+  const Sides s = sides_of(e, direction);
+  bool believed;
+  if (!two_way) {
+    believed = within(p.sequence, s.next - 65535, s.next + 65535);
+  } else if (e.state == S::kSynSent && direction == Direction::kFromInstance) {
+    believed = (p.tcp_flags & kAck) != 0 && p.acknowledgement == s.peer_next;  // RFC 9293 §3.10.7.3
+  } else {
+    believed = within(p.sequence, s.peer_acked, s.next);
+  }
+  if (!believed || e.state == S::kResetGrace) return Event::kNothing;
+  e.flags = static_cast<uint8_t>(direction == Direction::kFromInstance ? e.flags | kResetByInstance
+                                                                        : e.flags & ~kResetByInstance);
+  return Event::kReset;
+}
+
+Event syn_event(FlowEntry& e, const Parsed& p, Direction direction) {
+  if (direction == Direction::kFromClient) {
+    if (e.state == S::kSynSent) begin_tcp(e, p);  // repeated, perhaps with another number
+    return Event::kNothing;
+  }
+  const bool answers = (p.tcp_flags & kAck) != 0 && p.acknowledgement == e.client_next;
+  if (!answers || (e.state != S::kSynSent && e.state != S::kSynReceived)) return Event::kNothing;
+  e.instance_next = p.sequence + 1;
+  e.client_acked = p.sequence;
+  e.instance_acked = p.acknowledgement;
+  return Event::kSynAck;
+}
+
+// Takes sequence, acknowledgement and FIN of an ordinary segment into the entry.
+void advance(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
+  const Sides s = sides_of(e, direction);
+  const uint32_t end = p.sequence + p.sequence_length();
+  if (after(end, s.next)) s.next = end;
+  if ((p.tcp_flags & kFin) != 0) {
+    e.flags |= direction == Direction::kFromClient ? kClientFin : kInstanceFin;
+  }
+  if (two_way && (p.tcp_flags & kAck) != 0 && after(p.acknowledgement, s.acked) &&
+      !after(p.acknowledgement, s.peer_next)) {
+    s.acked = p.acknowledgement;
+  }
+}
+
+Event segment_event(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
+  if (two_way && e.state == S::kSynSent) return Event::kNothing;
+  const bool proof = two_way && e.state == S::kSynReceived && direction == Direction::kFromClient &&
+                     after(p.acknowledgement, e.client_acked) && !after(p.acknowledgement, e.instance_next);
+  if (two_way && e.state == S::kSynReceived && !proof && direction == Direction::kFromClient) return Event::kNothing;
+  advance(e, p, direction, two_way);
+  if (proof) return Event::kProof;
+  const unsigned fins = e.flags & (kClientFin | kInstanceFin);
+  if (two_way && fins == (kClientFin | kInstanceFin)) {
+    const bool acked = e.instance_acked == e.client_next && e.client_acked == e.instance_next;
+    return acked ? Event::kBothAcked : Event::kBothFins;
+  }
+  return fins != 0 ? Event::kFirstFin : Event::kData;
+}
+
+S next_of(const FlowEntry& e, Event event, bool two_way) {
+  if (event == Event::kAlive) return state_without_reset(e);
+  if (e.state == S::kResetGrace) return S::kFree;
+  const auto row = static_cast<size_t>(e.state) - static_cast<size_t>(S::kSynSent);
+  const auto column = static_cast<size_t>(event);
+  if (two_way) return kTwoWay[row][column];
+  return row < kOneWay.size() ? kOneWay[row][column] : (event == Event::kReset ? S::kResetGrace : S::kFree);
+}
+
+}  // namespace
+
+void begin_tcp(FlowEntry& e, const Parsed& syn) {
+  e.state = S::kSynSent;
+  e.client_next = syn.sequence + 1;
+  e.instance_acked = syn.sequence;
+  e.instance_next = e.client_acked = 0;
+}
+
+void adopt_tcp(FlowEntry& e, const Parsed& p) {
+  e.state = S::kEstablished;
+  e.client_next = p.sequence + p.sequence_length();
+  e.instance_acked = p.sequence;
+  e.instance_next = e.client_acked = p.acknowledgement;
+}
+
+bool starts_anew(const FlowEntry& e, const Parsed& syn) {
+  if ((syn.tcp_flags & (kSyn | kAck)) != kSyn) return false;
+  const bool old_duplicate = within(syn.sequence, e.client_next - kOldConnection, e.client_next);
+  switch (e.state) {
+    case S::kResetGrace: return true;
+    case S::kClosing:
+    case S::kTimeWait: return !old_duplicate;
+    case S::kHalfClosed: return (e.flags & kTwoKeys) == 0 && !old_duplicate;
+    case S::kFree:
+    case S::kUdpUnreplied:
+    case S::kUdpReplied:
+    case S::kSynSent:
+    case S::kSynReceived:
+    case S::kEstablished: return false;
+  }
+  return false;
+}
+
+TcpChange track_tcp(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
+  Event event;
+  if ((p.tcp_flags & kRst) != 0) {
+    event = reset_event(e, p, direction, two_way);
+  } else if ((p.tcp_flags & kSyn) != 0) {
+    event = syn_event(e, p, direction);
+  } else if (e.state == S::kResetGrace) {
+    const bool by_instance = (e.flags & kResetByInstance) != 0;
+    const bool by_sender = by_instance == (direction == Direction::kFromInstance);
+    const Sides s = sides_of(e, direction);
+    event = by_sender && after(p.sequence + p.sequence_length(), s.next - 1) ? Event::kAlive : Event::kNothing;
+    if (event == Event::kAlive) advance(e, p, direction, two_way);
+  } else {
+    event = segment_event(e, p, direction, two_way);
+  }
+  const S next = next_of(e, event, two_way);
+  TcpChange change{next == S::kFree ? e.state : next};
+  change.proven = event == Event::kProof;
+  change.refreshed = e.state != S::kTimeWait && event != Event::kNothing;
+  return change;
+}
+
+}  // namespace margay::dp

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Units and ids of the data plane. Each id is an index into one array of the site table or of a worker's
+// memory; kNoIndex says "no such thing".
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace margay::dp {
+
+// Nanoseconds on the shell's monotonic clock: the TSC in production, the captures' own stamps in replay.
+using Nanoseconds = uint64_t;
+inline constexpr Nanoseconds kMillisecond = 1'000'000;
+inline constexpr Nanoseconds kSecond = 1'000'000'000;
+
+// Time in a flow entry: 10 ms units, modulo 2^32 (497 days). Compare only by tick_after() or a difference:
+// every timeout is far below half of the range.
+using Tick = uint32_t;
+inline constexpr Nanoseconds kTickLength = 10 * kMillisecond;
+constexpr Tick to_tick(Nanoseconds t) { return static_cast<Tick>(t / kTickLength); }
+constexpr Tick ticks_of(Nanoseconds span) {  // rounded up: a timer never runs out early
+  return static_cast<Tick>((span + kTickLength - 1) / kTickLength);
+}
+constexpr bool tick_after(Tick a, Tick b) { return static_cast<int32_t>(a - b) > 0; }
+
+using WorkerIndex = uint8_t;
+using PortIndex = uint8_t;
+using SciIndex = uint32_t;
+using FrontendIndex = uint32_t;  // one (address, port, protocol) of one SCI
+using EndpointIndex = uint32_t;  // one (address, port, protocol) of an instance; SCIs may share it
+using InstanceIndex = uint32_t;  // stable while any binding or slot names it
+using NextHopIndex = uint32_t;
+using EntryIndex = uint32_t;     // into a worker's flow entries
+
+inline constexpr uint32_t kNoIndex = std::numeric_limits<uint32_t>::max();
+inline constexpr PortIndex kNoPort = std::numeric_limits<PortIndex>::max();
+
+inline constexpr size_t kWorkersMax = 32;
+inline constexpr size_t kPortsMax = 16;
+inline constexpr size_t kBurstMax = 32;    // packets per burst
+inline constexpr size_t kCacheLine = 64;   // bytes
+
+}  // namespace margay::dp
