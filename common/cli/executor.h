@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Something that carries out command lines: the daemon's own table (LocalExecutor) or a connection to it (Client).
+// The shell runs over either.
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "common/cli/command_table.h"
+#include "common/cli/reply.h"
+
+namespace margay {
+
+struct Answer {
+  CommandResult result;
+  bool quit = false;  // the command ends the session
+  bool lost = false;  // the connection is gone; `result` says why
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Gives the answer's text to `sink` piece by piece.
+  virtual Answer run(std::string_view line, bool json, const Reply::Sink& sink) = 0;
+  virtual Completion complete(std::string_view line) = 0;
+};
+
+// Runs commands in this process, one at a time: every executor over the same table shares one mutex, and whoever
+// holds it is the daemon's control thread for that moment. Any thread. REQUIRES: table and mutex outlive it.
+class LocalExecutor : public Executor {
+ public:
+  LocalExecutor(const CommandTable& table, std::mutex& control) : table_(table), control_(control) {}
+
+  Answer run(std::string_view line, bool json, const Reply::Sink& sink) override;
+  Completion complete(std::string_view line) override;
+
+ private:
+  const CommandTable& table_;
+  std::mutex& control_;
+};
+
+}  // namespace margay

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// margay-cli: commands to a running Margay daemon over its Unix socket.
+//
+//   margay-cli [-s SOCKET] [--json] [COMMAND...]     one command, or a shell when there is none
+//   margay-cli [-s SOCKET] [--json] -f SCRIPT        commands from a file, to its end or the first error
+//
+// Exit status: 0 done; 1 a command failed; 2 the options are wrong; 3 no daemon, or it closed the connection.
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "common/cli/client.h"
+#include "common/cli/shell.h"
+
+namespace margay {
+namespace {
+
+struct Options {
+  std::string socket = "/run/margay/cli.sock";
+  std::string script;
+  bool json = false;
+};
+
+ShellStatus run_script_file(Shell& shell, const std::string& path) {
+  if (path == "-") return shell.run_script(stdin, "stdin");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "r"), &std::fclose);
+  if (!file) {
+    std::fprintf(stderr, "margay-cli: cannot read %s\n", path.c_str());
+    return kShellUsage;
+  }
+  return shell.run_script(file.get(), path);
+}
+
+int run(const Options& options, const std::vector<std::string>& words) {
+  const Result<std::unique_ptr<Client>> client = Client::connect(options.socket);
+  if (!client) {
+    std::fprintf(stderr, "margay-cli: %s\n", client.error().message.c_str());
+    return kShellNoDaemon;
+  }
+  Shell shell(**client, "margay> ", options.json);
+  if (!options.script.empty()) return run_script_file(shell, options.script);
+  if (words.empty()) return shell.run();
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    line += quote_if_needed(word);
+  }
+  return shell.run_line(line, "margay-cli: ");
+}
+
+}  // namespace
+}  // namespace margay
+
+int main(int argc, char** argv) {
+  CLI::App app{"Commands to a running Margay daemon; a shell when no command is given.", "margay-cli"};
+  margay::Options options;
+  app.add_option("-s,--socket", options.socket, "the daemon's CLI socket")->capture_default_str();
+  app.add_option("-f,--file", options.script, "run the commands of a file (-: standard input), end at the first error");
+  app.add_flag("--json", options.json, "answer in JSON");
+  app.set_version_flag("--version", std::string("margay-cli ") + MARGAY_VERSION);
+  app.footer(
+      "COMMAND: `margay-cli help` lists what the daemon knows.\n"
+      "Exit status: 0 done; 1 a command failed; 2 wrong options; 3 no daemon, or it closed the connection.");
+  app.prefix_command();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? margay::kShellOk : margay::kShellUsage;
+  }
+  std::vector<std::string> words = app.remaining();
+  if (!words.empty() && !options.script.empty()) {
+    std::fprintf(stderr, "margay-cli: expected either -f or a command, not both\n");
+    return margay::kShellUsage;
+  }
+  return margay::run(options, words);
+}

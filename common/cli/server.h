@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The daemon's end of the CLI: a Unix stream socket that answers the protocol of protocol.h through an Executor.
+//
+// No thread of its own: whoever owns it calls poll() again and again. Commands run inside poll(), one after the
+// other. Bounds: kClientsMax clients (one more is told so and closed), kRequestMax bytes a request, kQueueMax bytes
+// of answers that a client has not read yet. A command whose answer is longer waits for its reader, all in all at
+// most `patience`; a reader that is slower than that, or reads nothing for kIdleReader, is dropped. So no client can
+// hold the daemon for longer than one patience.
+//
+// The socket has mode 0600 before anybody can connect. A socket file left behind by a dead daemon is replaced; one
+// that somebody listens on is an error. The file is removed at the end if it is still this server's.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/cli/executor.h"
+#include "common/result.h"
+
+namespace margay {
+
+class CliServer {
+ public:
+  static constexpr size_t kClientsMax = 16;
+  static constexpr size_t kQueueMax = 1u << 20;
+  static constexpr std::chrono::seconds kIdleReader{30};
+
+  // REQUIRES: the executor outlives the server.
+  static Result<std::unique_ptr<CliServer>> open(const std::string& path, Executor& executor,
+                                                 std::chrono::milliseconds patience = std::chrono::seconds(5));
+  ~CliServer();
+  CliServer(const CliServer&) = delete;
+  CliServer& operator=(const CliServer&) = delete;
+
+  // Serves whoever is there; waits for at most `timeout` when nobody is. The caller's only thread for this server.
+  void poll(std::chrono::milliseconds timeout);
+
+  size_t clients() const { return clients_.size(); }
+  const std::string& path() const { return path_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Client {
+    int fd = -1;
+    std::string in;
+    std::string out;
+    Clock::time_point progress;  // last time that bytes of `out` were taken
+    bool gone = false;
+    bool closing = false;  // to be closed once `out` is sent
+  };
+
+  CliServer(std::string path, Executor& executor, std::chrono::milliseconds patience)
+      : path_(std::move(path)), executor_(executor), patience_(patience) {}
+  Result<void> listen();
+  void accept_all();
+  void receive(Client& client);
+  void serve_requests(Client& client);
+  void answer(Client& client, std::string_view request);
+  void run(Client& client, const std::string& line, bool json);
+  bool queue(Client& client, std::string_view text, Clock::duration& waited);
+  static void send_some(Client& client);
+  void drop_gone();
+
+  std::string path_;
+  Executor& executor_;
+  std::chrono::milliseconds patience_;
+  int listener_ = -1;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  std::list<Client> clients_;
+};
+
+}  // namespace margay
