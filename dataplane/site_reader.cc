@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/site_reader.h"
+
+#include "common/yaml_fields.h"
+#include "common/yaml_tree.h"
+#include "dataplane/site_sections.h"
+
+namespace margay::dp {
+namespace {
+
+void read_root(const Field& root, SiteConfig& config) {
+  refuse_unknown_keys(root, {"site", "state_directory", "dataplane", "forwarders", "accelerators", "scis", "control",
+                             "c_sma", "cps", "security"});
+  read_text(root["site"], kNameBytesMax, config.site);
+  std::string state_directory;  // nothing of this build lies there yet
+  read_text(root["state_directory"], 4095, state_directory);
+  if (require(root["dataplane"])) read_dataplane(root["dataplane"], config);
+  read_forwarders(root, config);
+  refuse_not_built(root["accelerators"]);
+  read_scis(root, config);
+  check_other_programs(root);
+}
+
+}  // namespace
+
+Result<SiteConfig> parse_site(std::string_view text, const std::string& file) {
+  const auto tree = parse_yaml(text, file);
+  if (!tree) return tree.error();
+  FieldErrors errors(file);
+  const Field root(*tree, errors);
+  SiteConfig config;
+  config.file = file;
+  if (is_map(root)) read_root(root, config);
+  if (!errors.first()) check_site(root, config);
+  if (errors.first()) return *errors.first();
+  return config;
+}
+
+Result<SiteConfig> read_site_file(const std::string& path) {
+  const auto text = read_yaml_text(path);
+  if (!text) return text.error();
+  return parse_site(*text, path);
+}
+
+}  // namespace margay::dp

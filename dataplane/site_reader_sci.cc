@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The section `scis` of the site file, as far as it is the data plane's.
+
+#include <algorithm>
+#include <vector>
+
+#include "dataplane/site_sections.h"
+
+namespace margay::dp {
+namespace {
+
+constexpr auto kNotBuilt = std::nullopt;
+constexpr Word<std::optional<Mode>> kModes[] = {
+    {"l2-dsr", Mode::kL2Dsr}, {"nat", Mode::kNat}, {"full-nat", kNotBuilt}, {"ipip", kNotBuilt}, {"gue", kNotBuilt}};
+constexpr Word<std::optional<Balance>> kBalances[] = {
+    {"round-robin", Balance::kRoundRobin}, {"least-connections", Balance::kLeastConnections},
+    {"slot-based", Balance::kSlotBased},   {"weighted-response-time", kNotBuilt},
+    {"resource-aware", kNotBuilt},         {"consistent-hash", kNotBuilt}};
+constexpr Word<std::optional<WhenNoneHealthy>> kWhenNoneHealthy[] = {{"degraded", WhenNoneHealthy::kDegraded},
+                                                                     {"reject", WhenNoneHealthy::kReject},
+                                                                     {"queue", kNotBuilt},
+                                                                     {"fallback", kNotBuilt}};
+constexpr Word<std::optional<WhenFull>> kWhenFull[] = {
+    {"reject", WhenFull::kReject}, {"queue", kNotBuilt}, {"degraded", kNotBuilt}, {"fallback", kNotBuilt}};
+constexpr Word<UnknownFlow> kUnknownFlow[] = {
+    {"reset", UnknownFlow::kReset}, {"drop", UnknownFlow::kDrop}, {"adopt", UnknownFlow::kAdopt}};
+constexpr Word<Protocol> kProtocols[] = {{"tcp", Protocol::kTcp}, {"udp", Protocol::kUdp}};
+
+// Words of which the data plane has one only so far.
+enum class TheOne : uint8_t { kIt };
+constexpr Word<std::optional<TheOne>> kAffinityKeys[] = {
+    {"5-tuple", TheOne::kIt}, {"client-ip", kNotBuilt}, {"quic-connection-id", kNotBuilt}};
+constexpr Word<std::optional<TheOne>> kOnUnhealthy[] = {
+    {"reset", TheOne::kIt}, {"rebind", kNotBuilt}, {"keep", kNotBuilt}};
+constexpr Word<std::optional<TheOne>> kSynCookies[] = {
+    {"off", TheOne::kIt}, {"on-overflow", kNotBuilt}, {"always", kNotBuilt}};
+
+constexpr std::string_view kSciKeys[] = {"csci_id",           "cs_id",          "endpoints",
+                                         "protocol",          "mode",           "snat",
+                                         "balance",           "affinity",       "timers",
+                                         "when_full",         "queue",          "fallback",
+                                         "when_none_healthy", "on_unhealthy",   "unknown_flow",
+                                         "clients",           "provisional",    "syn_cookies",
+                                         "instances",         "drain_deadline", "degradation_factor"};
+constexpr std::string_view kInstanceKeys[] = {"id",     "address",     "port",           "mac",        "max_sessions",
+                                              "weight", "accelerator", "slots_per_flow", "preference", "vlan"};
+
+constexpr Nanoseconds kTimerMin = kTickLength;
+constexpr Nanoseconds kTimerMax = 24 * 3600 * kSecond;
+constexpr Nanoseconds kUdpTimeout = 60 * kSecond;
+constexpr uint64_t kSessionsMax = (1u << 24) - 1;  // 24 bits in the slot ledger
+
+std::vector<std::string_view> joined(std::span<const std::string_view> a, std::span<const std::string_view> b) {
+  std::vector<std::string_view> keys(a.begin(), a.end());
+  keys.insert(keys.end(), b.begin(), b.end());
+  return keys;
+}
+
+bool read_port_number(const Field& field, uint16_t& out) {
+  const bool is_text = field.present() && field.node()->kind == YamlNode::Kind::kText;
+  if (is_text && field.node()->text.find('-') != std::string::npos) {
+    field.fail("port ranges are not built yet, expected one port from 1 to 65535");
+    return false;
+  }
+  return read_integer(field, 1, 65535, out);
+}
+
+void read_endpoint(const Field& field, Protocol protocol, SciConfig& sci) {
+  if (!is_map(field)) return;
+  refuse_unknown_keys(field, {"address", "port", "protocol"});
+  Endpoint endpoint;
+  endpoint.protocol = protocol;
+  if (require(field["address"])) read_ip(field["address"], endpoint.address);
+  if (require(field["port"])) read_port_number(field["port"], endpoint.port);
+  read_enum(field["protocol"], kProtocols, endpoint.protocol);
+  sci.endpoints.push_back(endpoint);
+}
+
+void read_endpoints(const Field& field, SciConfig& sci) {
+  Protocol protocol = Protocol::kTcp;
+  read_enum(field["protocol"], kProtocols, protocol);
+  const Field endpoints = field["endpoints"];
+  if (is_list(endpoints)) {
+    if (endpoints.size() == 0) endpoints.fail("lists none, expected at least one");
+    for (size_t i = 0; i < endpoints.size(); ++i) read_endpoint(endpoints[i], protocol, sci);
+  }
+  if (endpoints.present() || sci.csci_id.empty()) return;
+  const auto said = AddressPort::parse(sci.csci_id);
+  if (!said || said->address.is_multicast() || said->address.is_unspecified()) {
+    field["csci_id"].fail_expected("the address and port of one host, as there are no endpoints");
+    return;
+  }
+  sci.endpoints.push_back({said->address, said->port, protocol});
+}
+
+void read_affinity(const Field& affinity, SciConfig& sci) {
+  const bool all_udp = std::all_of(sci.endpoints.begin(), sci.endpoints.end(),
+                                   [](const Endpoint& e) { return e.protocol == Protocol::kUdp; });
+  if (all_udp) sci.affinity_timeout = kUdpTimeout;
+  if (!is_map(affinity)) return;
+  refuse_unknown_keys(affinity, {"key", "timeout"});
+  TheOne key{};
+  read_built(affinity["key"], kAffinityKeys, key);
+  read_duration(affinity["timeout"], kTimerMin, kTimerMax, sci.affinity_timeout);
+}
+
+void read_timers(const Field& field, TimersConfig& timers) {
+  if (!is_map(field)) return;
+  refuse_unknown_keys(field, {"embryonic", "closing", "time_wait", "reset_grace", "unreplied"});
+  read_duration(field["embryonic"], kTimerMin, kTimerMax, timers.embryonic);
+  read_duration(field["closing"], kTimerMin, kTimerMax, timers.closing);
+  read_duration(field["time_wait"], kTimerMin, kTimerMax, timers.time_wait);
+  read_duration(field["reset_grace"], kTimerMin, kTimerMax, timers.reset_grace);
+  read_duration(field["unreplied"], kTimerMin, kTimerMax, timers.unreplied);
+}
+
+// Only "everybody" is built: prefixes of length 0 for every family that the SCI has.
+void read_clients(const Field& clients, const SciConfig& sci) {
+  if (!is_map(clients)) return;
+  refuse_unknown_keys(clients, {"allow", "new_connections_per_source"});
+  refuse_not_built(clients["new_connections_per_source"]);
+  const Field allow = clients["allow"];
+  if (!is_list(allow)) return;
+  bool v4 = false, v6 = false;
+  for (size_t i = 0; i < allow.size(); ++i) {
+    Prefix prefix;
+    if (!read_prefix(allow[i], prefix)) return;
+    if (prefix.length != 0) {
+      allow[i].fail("a limit on clients is not built yet, expected 0.0.0.0/0 or ::/0");
+      return;
+    }
+    (prefix.address.is_v4() ? v4 : v6) = true;
+  }
+  for (const Endpoint& e : sci.endpoints) {
+    if (e.address.is_v4() ? v4 : v6) continue;
+    allow.fail("a limit on clients is not built yet, expected " +
+               std::string(e.address.is_v4() ? "0.0.0.0/0" : "::/0") + " for " + e.format());
+    return;
+  }
+}
+
+void read_instance(const Field& field, InstanceConfig& instance) {
+  if (!is_map(field)) return;
+  refuse_unknown_keys(field, joined(kInstanceKeys, other_keys_of_instance()));
+  for (const char* key : {"accelerator", "preference", "vlan"}) refuse_not_built(field[key]);
+  uint64_t slots_per_flow = 1;
+  if (read_integer(field["slots_per_flow"], 1, kSessionsMax, slots_per_flow) && slots_per_flow != 1) {
+    field["slots_per_flow"].fail("more than one slot a flow is not built yet, expected 1");
+  }
+  if (require(field["id"])) read_text(field["id"], kNameBytesMax, instance.id);
+  if (require(field["address"])) read_ip(field["address"], instance.address);
+  read_port_number(field["port"], instance.port);
+  read_mac(field["mac"], instance.mac);
+  if (require(field["max_sessions"])) read_integer(field["max_sessions"], 1, kSessionsMax, instance.max_sessions);
+  read_integer(field["weight"], 0, 65535, instance.weight);
+}
+
+void read_instances(const Field& instances, SciConfig& sci) {
+  if (!require(instances) || !is_list(instances)) return;
+  for (size_t i = 0; i < instances.size(); ++i) {
+    InstanceConfig& instance = sci.instances.emplace_back();
+    read_instance(instances[i], instance);
+  }
+}
+
+void read_behaviour(const Field& field, SciConfig& sci) {
+  for (const char* key : {"snat", "queue", "fallback"}) refuse_not_built(field[key]);
+  TheOne one{};
+  read_built(field["mode"], kModes, sci.mode);
+  read_built(field["balance"], kBalances, sci.balance);
+  read_built(field["when_none_healthy"], kWhenNoneHealthy, sci.when_none_healthy);
+  read_built(field["when_full"], kWhenFull, sci.when_full);
+  read_built(field["on_unhealthy"], kOnUnhealthy, one);
+  read_built(field["syn_cookies"], kSynCookies, one);
+  read_enum(field["unknown_flow"], kUnknownFlow, sci.unknown_flow);
+  read_number(field["degradation_factor"], 0, 1, sci.degradation_factor);
+  read_duration(field["drain_deadline"], 0, kTimerMax, sci.drain_deadline);
+  const Field provisional = field["provisional"];
+  if (!is_map(provisional)) return;
+  refuse_unknown_keys(provisional, {"share"});
+  read_percentage(provisional["share"], 0, 100, sci.provisional_share);
+}
+
+void read_sci(const Field& field, SciConfig& sci) {
+  if (!is_map(field)) return;
+  refuse_unknown_keys(field, joined(kSciKeys, other_keys_of_sci()));
+  if (require(field["csci_id"])) read_text(field["csci_id"], kNameBytesMax, sci.csci_id);
+  if (require(field["cs_id"])) read_text(field["cs_id"], kNameBytesMax, sci.cs_id);
+  read_endpoints(field, sci);
+  read_behaviour(field, sci);
+  read_affinity(field["affinity"], sci);
+  read_timers(field["timers"], sci.timers);
+  read_clients(field["clients"], sci);
+  read_instances(field["instances"], sci);
+}
+
+}  // namespace
+
+void read_scis(const Field& root, SiteConfig& config) {
+  const Field scis = root["scis"];
+  if (!require(scis) || !is_list(scis)) return;
+  if (scis.size() == 0) scis.fail("lists none, expected at least one");
+  for (size_t i = 0; i < scis.size(); ++i) read_sci(scis[i], config.scis.emplace_back());
+}
+
+}  // namespace margay::dp
