@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// show instance
+#include <algorithm>
+
+#include "dataplane/cli/commands.h"
+#include "dataplane/cli/names.h"
+#include "dataplane/cli/totals.h"
+
+namespace margay::dp {
+namespace {
+
+const InstanceConfig* configured(const SiteConfig& config, const std::string& csci_id, const std::string& si_id) {
+  for (const SciConfig& sci : config.scis) {
+    if (sci.csci_id != csci_id) continue;
+    const auto found = std::find_if(sci.instances.begin(), sci.instances.end(),
+                                    [&](const InstanceConfig& instance) { return instance.id == si_id; });
+    return found == sci.instances.end() ? nullptr : &*found;
+  }
+  return nullptr;
+}
+
+// What stands over the site file: an operator has set it.
+std::vector<std::string> set_by_operator(const Instance& instance, const InstanceConfig* file) {
+  std::vector<std::string> set;
+  if (instance.admin != Admin::kEnabled) set.emplace_back("admin");
+  if (file != nullptr && file->max_sessions != instance.max_sessions) set.emplace_back("max-sessions");
+  if (file != nullptr && file->weight != instance.weight) set.emplace_back("weight");
+  return set;
+}
+
+Cell drain_seconds_left(const DataPlane& plane, const Instance& instance) {
+  if (instance.admin != Admin::kDraining) return {};
+  const auto ticks = static_cast<int32_t>(instance.drain_deadline - to_tick(plane.now()));
+  return std::max(0.0, ticks * static_cast<double>(kTickLength) / static_cast<double>(kSecond));
+}
+
+void show(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply) {
+  const Instance& instance = plane.table().instances[i];
+  const InstanceTotals t = totals_of(plane.shared, i);
+  const InstanceConfig* file = configured(plane.config, sci.csci_id, instance.si_id);
+  reply.row({sci.csci_id, instance.si_id, address_of(instance), word_of(instance.health), word_of(instance.admin),
+             drain_seconds_left(plane, instance), instance.weight, instance.max_sessions,
+             set_by_operator(instance, file), t.active, t.bindings, t.opened, t.refused_full, t.packets_in, t.bytes_in,
+             t.packets_out, t.bytes_out});
+}
+
+}  // namespace
+
+void add_show_instance(CommandTable& table, DataPlane& plane) {
+  table.add({"show instance [sci CSCI-ID]",
+             "each instance: condition, sessions, packets; what an operator has set over the site file",
+             "reads shared counters", [&plane](const Arguments& arguments, Reply& reply) -> CommandResult {
+               const auto* only = arguments.option("sci");
+               reply.table("instances", {"csci_id", "si_id", "address", "health", "admin", "drain_seconds_left",
+                                         "weight", "max_sessions", "set_by_operator", "active", "bindings", "opened",
+                                         "passed_over_full", "packets_in", "bytes_in", "packets_out", "bytes_out"});
+               for (const Sci& sci : plane.table().scis) {
+                 if (only != nullptr && only->front().text() != sci.csci_id) continue;
+                 for (const InstanceIndex i : sci.instances) {
+                   if (reply.wanted()) show(plane, sci, i, reply);
+                 }
+               }
+               return {};
+             }});
+}
+
+}  // namespace margay::dp

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An instance's counters, summed over the workers. Each is true lately; together they are not one moment. Any thread.
+
+#include <array>
+
+#include "dataplane/core/fast_path.h"
+
+namespace margay::dp {
+
+struct InstanceTotals {
+  uint64_t packets_in = 0, bytes_in = 0, packets_out = 0, bytes_out = 0;
+  uint64_t active = 0, bindings = 0, opened = 0, refused_full = 0;
+  std::array<uint64_t, kEndReasons> ended{};
+
+  uint64_t ended_in_all() const;
+};
+
+InstanceTotals totals_of(const SharedState& shared, InstanceIndex instance);
+
+}  // namespace margay::dp
