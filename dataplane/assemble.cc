@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/assemble.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "common/rcu.h"
+#include "dataplane/dpdk/buffer_plan.h"
+#include "dataplane/dpdk/clock.h"
+#include "dataplane/dpdk/eal_plan.h"
+#include "dataplane/dpdk/port_io.h"
+#include "dataplane/worker.h"
+
+namespace margay::dp {
+
+extern template class Worker<PortIo, UrcuQsbr>;  // worker.cc
+
+namespace {
+
+size_t instances_of(const SiteConfig& config) {
+  size_t count = 1;  // an array is never empty
+  for (const SciConfig& sci : config.scis) count += sci.instances.size();
+  return count;
+}
+
+FastPathConfig fast_path_config(const SiteConfig& config, WorkerIndex self, const HashSecret& secret) {
+  FastPathConfig fast_path;
+  fast_path.self = self;
+  fast_path.workers = static_cast<WorkerIndex>(config.workers);
+  fast_path.flows = (config.flows + config.workers - 1) / config.workers;
+  fast_path.secret = secret;
+  return fast_path;
+}
+
+struct Need {
+  size_t shared = 0, per_worker = 0;  // bytes
+};
+
+Need count_arenas(const SiteConfig& config) {
+  struct alignas(kCacheLine) Line {
+    std::byte bytes[kCacheLine];
+  };
+  Need need;
+  Arena counting;
+  SharedState(counting, config.workers, instances_of(config));
+  need.shared = counting.used();
+  // A fast path refers to shared counters even while its own memory is only counted.
+  std::vector<Line> lines(need.shared / kCacheLine);
+  Arena arena(std::as_writable_bytes(std::span(lines)));
+  SharedState shared(arena, config.workers, instances_of(config));
+  Arena worker;
+  FastPath counted(fast_path_config(config, 0, {}), shared, worker, 0);
+  need.per_worker = worker.used();
+  return need;
+}
+
+Result<HashSecret> draw_secret() {
+  HashSecret secret;
+  const size_t size = sizeof secret.words;
+  if (getrandom(secret.words.data(), size, 0) == static_cast<ssize_t>(size)) return secret;
+  return Error{"the kernel gives no random bytes for the hash secret"};
+}
+
+}  // namespace
+
+struct Assembly::WorkerParts {
+  WorkerParts(MemoryBlock block, const FastPathConfig& config, Ports& ports, DataPlane& data_plane)
+      : memory(std::move(block)),
+        arena(memory.bytes()),
+        io(ports, config.self),
+        fast_path(config, data_plane.shared, arena, tsc_now()),
+        worker(io, fast_path, data_plane.table_pointer(), data_plane.mailboxes[config.self], data_plane.config.idle) {}
+
+  MemoryBlock memory;
+  Arena arena;
+  PortIo io;
+  FastPath fast_path;
+  Worker<PortIo, UrcuQsbr> worker;
+};
+
+Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<const std::string> eal_args) {
+  const Need need = count_arenas(config);
+  const BufferPlan buffers = plan_buffers(config);
+  const size_t bytes = need.shared + need.per_worker * config.workers + buffers.bytes();
+  spdlog::info("msg=\"memory needed\" flows_mib={} shared_mib={} packets_mib={} packet_buffers={}",
+               (need.per_worker * config.workers >> 20) + 1, (need.shared >> 20) + 1, (buffers.bytes() >> 20) + 1,
+               buffers.count);
+  auto plan = plan_eal(config, bytes, read_host(), eal_args);
+  if (!plan) return plan.error();
+  for (const std::string& warning : plan->warnings) spdlog::warn("msg={:?}", warning);
+
+  auto assembly = std::unique_ptr<Assembly>(new Assembly);
+  auto eal = Eal::start(*plan);
+  if (!eal) return eal.error();
+  assembly->eal_ = std::move(*eal);
+  if (assembly->eal_->worker_cores() < config.workers) {
+    return Error{fmt::format("{} workers need {} lcores (one more for the control thread), EAL has {}", config.workers,
+                             config.workers + 1, assembly->eal_->worker_cores() + 1)};
+  }
+  auto ports = Ports::open(config, buffers);
+  if (!ports) return ports.error();
+  assembly->ports_ = std::move(*ports);
+  auto table = SiteTable::build(config, assembly->ports_->macs());
+  if (!table) return in(config.file, table.error());
+  if (auto done = assembly->reserve_shared(config, need.shared); !done) return done.error();
+  assembly->shared_->open_instances(**table);
+  assembly->mailboxes_ = std::vector<Mailbox>(config.workers);
+  assembly->data_plane_.emplace(std::move(config), std::move(*table), *assembly->shared_, assembly->mailboxes_,
+                                *assembly->ports_);
+  assembly->data_plane_->now = tsc_now;
+  if (auto done = assembly->make_workers(need.per_worker); !done) return done.error();
+  return assembly;
+}
+
+Result<void> Assembly::reserve_shared(const SiteConfig& config, size_t bytes) {
+  auto memory = MemoryBlock::reserve("shared state", bytes, eal_->socket_of(0));
+  if (!memory) return memory.error();
+  shared_memory_.emplace(std::move(*memory));
+  Arena arena(shared_memory_->bytes());
+  shared_.emplace(arena, config.workers, instances_of(config));
+  return {};
+}
+
+Result<void> Assembly::make_workers(size_t bytes_per_worker) {
+  auto secret = draw_secret();
+  if (!secret) return secret.error();
+  for (size_t i = 0; i < data_plane_->config.workers; ++i) {
+    const auto w = static_cast<WorkerIndex>(i);
+    auto memory = MemoryBlock::reserve(fmt::format("worker {}", w), bytes_per_worker, eal_->socket_of(w));
+    if (!memory) return memory.error();
+    workers_.push_back(std::make_unique<WorkerParts>(
+        std::move(*memory), fast_path_config(data_plane_->config, w, *secret), *ports_, *data_plane_));
+  }
+  return {};
+}
+
+Result<void> Assembly::start() {
+  if (auto done = ports_->start(); !done) return done;
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    const auto w = static_cast<WorkerIndex>(i);
+    auto& worker = workers_[i]->worker;
+    auto launched = eal_->launch(w, [this, &worker] { worker.run(stop_workers_); });
+    if (!launched) return launched;
+    spdlog::info("msg=\"worker started\" worker={} cpu={} numa_node={}", w, eal_->cpu_of(w), eal_->socket_of(w));
+  }
+  return {};
+}
+
+void Assembly::stop_workers() {
+  stop_workers_.store(true, std::memory_order_relaxed);
+  eal_->join();
+}
+
+Assembly::Assembly() = default;
+
+Assembly::~Assembly() {
+  if (!eal_) return;
+  stop_workers();
+  UrcuQsbr::drain();
+}
+
+}  // namespace margay::dp

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/control_loop.h"
+
+#include <signal.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <spdlog/spdlog.h>
+
+#include "common/cli/server.h"
+#include "common/cli/shell.h"
+#include "dataplane/cli/commands.h"
+#include "dataplane/heartbeat_watch.h"
+
+namespace margay::dp {
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{100};
+
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
+bool signal_arrived() {
+  const sigset_t set = ending_signals();
+  const timespec at_once{};
+  const int signal = sigtimedwait(&set, nullptr, &at_once);
+  if (signal > 0) spdlog::info("msg=\"ending\" signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  return signal > 0;
+}
+
+void tell_stalls(HeartbeatWatch& watch, Nanoseconds now) {
+  for (const HeartbeatWatch::News& news : watch.look(now)) {
+    if (news.stalled) {
+      spdlog::error("msg=\"worker makes no progress\" worker={} for_ms={}", news.worker,
+                    news.stood_still / kMillisecond);
+    } else {
+      spdlog::warn("msg=\"worker goes on\" worker={} stood_still_ms={}", news.worker, news.stood_still / kMillisecond);
+    }
+  }
+}
+
+// The commands and whose turn it is. Shared with the foreground shell's thread, which may outlive run_control().
+struct Commands {
+  CommandTable table;
+  std::mutex control;
+  LocalExecutor executor{table, control};
+  std::atomic<bool> shell_ended{false};
+};
+
+// The shell that `-i` asks for. It may be waiting for a key when the data plane ends: then its thread is left
+// behind without another turn, and the terminal put back as it was.
+class ForegroundShell {
+ public:
+  explicit ForegroundShell(std::shared_ptr<Commands> commands)
+      : commands_(std::move(commands)), has_terminal_(tcgetattr(STDIN_FILENO, &terminal_) == 0) {
+    std::thread([shared = commands_] {
+      Shell(shared->executor, "margay> ", false).run();
+      shared->shell_ended.store(true);
+    }).detach();
+  }
+  ForegroundShell(const ForegroundShell&) = delete;
+  ForegroundShell& operator=(const ForegroundShell&) = delete;
+  ~ForegroundShell() {
+    commands_->control.lock();  // for good
+    if (has_terminal_) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_);
+  }
+
+ private:
+  std::shared_ptr<Commands> commands_;
+  termios terminal_{};
+  bool has_terminal_;
+};
+
+}  // namespace
+
+void hold_signals() {
+  const sigset_t set = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  // What the kernel sends in place of the TAP driver's own signal when too many of those wait; it would end us.
+  signal(SIGIO, SIG_IGN);
+}
+
+Result<void> run_control(DataPlane& data_plane, bool interactive) {
+  const auto commands = std::make_shared<Commands>();
+  register_commands(commands->table, data_plane);
+  auto server = CliServer::open(data_plane.config.cli_socket, commands->executor);
+  if (!server) return server.error();
+  HeartbeatWatch watch(data_plane.shared.worker_counters, data_plane.now());
+  std::optional<ForegroundShell> shell;
+  if (interactive) shell.emplace(commands);
+  while (!data_plane.stop.load() && !commands->shell_ended.load() && !signal_arrived()) {
+    (*server)->poll(kTurn);
+    tell_stalls(watch, data_plane.now());
+  }
+  return {};
+}
+
+}  // namespace margay::dp
