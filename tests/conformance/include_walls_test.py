@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The include walls: which folder may use what. Judged by what the compiler read for each object (`ninja -t deps`),
+so an include that comes through another header counts too; and, for headers that no object of their own folder
+reads, by their own #include lines.
+
+    include_walls_test.py BUILD_FOLDER SOURCE_FOLDER
+
+Exit status 0 if all walls stand. Before that it tries itself on made-up dependencies that break each wall.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+RTE = r"(.*/)?rte_\w+\.h$"
+# (files that the wall stands around, what they must not read, in words)
+WALLS = (
+    (r"(?!dataplane/dpdk/|bench/|tests/eal/)", RTE, "only dataplane/dpdk, the benches and the EAL tests may use DPDK"),
+    (r"common/", r"(dataplane|control)/", "common depends on neither dataplane nor control"),
+    (r"dataplane/", r"control/", "the data plane does not depend on control"),
+    (r"control/", r"dataplane/(core|dpdk|cli|replay)/", "control does not depend on the data plane's parts"),
+    (r"dataplane/core/", r"dataplane/(?!core/)", "the core depends on nothing else of the data plane"),
+    (r"dataplane/core/", r"common/(rcu|log)\.h$|.*/(urcu|spdlog|fmt|yaml-cpp|nlohmann)[-./]",
+     "the core is pure: no RCU, no log, no other library"),
+    (r"dataplane/cli/", r"dataplane/(dpdk|replay)/", "commands know ports through PortInspector alone"),
+    (r"dataplane/replay/", r"dataplane/dpdk/", "replay runs without DPDK"),
+)
+
+
+def read_deps(text, build, source):
+    """[(source file, files that were read)] of `ninja -t deps`, relative to the source folder where inside it."""
+    objects = []
+    for block in text.split("\n\n"):
+        lines = block.strip().splitlines()
+        if len(lines) < 2 or "#deps" not in lines[0]:
+            continue
+        files = []
+        for line in lines[1:]:
+            file = os.path.normpath(os.path.join(build, line.strip()))
+            files.append(os.path.relpath(file, source) if file.startswith(source + os.sep) else file)
+        units = [f for f in files if f.endswith((".cc", ".c"))]
+        if units:
+            objects.append((units[0], files))
+    return objects
+
+
+def own_includes(source):
+    """The same shape from the #include lines of each header, itself only."""
+    objects = []
+    for folder in ("common", "dataplane", "control"):
+        for file in pathlib.Path(source, folder).rglob("*.h"):
+            files = re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', file.read_text(), re.MULTILINE)
+            objects.append((str(file.relative_to(source)), files))
+    return objects
+
+
+def breaches(objects):
+    found = []
+    for unit, files in objects:
+        for around, forbidden, words in WALLS:
+            if re.match(around, unit) is None:
+                continue
+            found += [f"{unit} reads {f}: {words}" for f in files if re.match(forbidden, f)]
+    return found
+
+
+def try_itself():
+    def deps(unit, file):
+        return f"x.o: #deps 2, deps mtime 1 (VALID)\n    ../{unit}\n    {file}\n\n"
+
+    allowed = (
+        ("dataplane/dpdk/ports.cc", "/usr/include/dpdk/rte_mbuf.h"),
+        ("bench/peer_x.cc", "/usr/include/rte_hash.h"),
+        ("dataplane/core/parse.cc", "../common/net.h"),
+        ("dataplane/worker.cc", "../dataplane/core/parse.h"),
+        ("dataplane/worker.cc", "/usr/include/urcu-qsbr.h"),
+        ("tests/unit/x.cc", "../dataplane/core/parse.h"),
+    )
+    forbidden = (
+        ("dataplane/worker.cc", "/usr/include/dpdk/rte_mbuf.h"),
+        ("tests/unit/x.cc", "/usr/include/rte_ring.h"),
+        ("common/net.cc", "../dataplane/core/units.h"),
+        ("common/net.cc", "../control/agent.h"),
+        ("dataplane/worker.cc", "../control/agent.h"),
+        ("control/agent.cc", "../dataplane/core/parse.h"),
+        ("dataplane/core/parse.cc", "../dataplane/worker.h"),
+        ("dataplane/core/parse.cc", "../common/rcu.h"),
+        ("dataplane/core/parse.cc", "/usr/include/urcu/map/urcu-qsbr.h"),
+        ("dataplane/core/parse.cc", "/usr/include/spdlog/spdlog.h"),
+        ("dataplane/cli/show_port.cc", "../dataplane/dpdk/ports.h"),
+        ("dataplane/replay/replay.cc", "../dataplane/dpdk/ports.h"),
+    )
+    for unit, file in allowed:
+        assert breaches(read_deps(deps(unit, file), "/s/build", "/s")) == [], (unit, file)
+    for unit, file in forbidden:
+        assert breaches(read_deps(deps(unit, file), "/s/build", "/s")) != [], (unit, file)
+
+
+def main():
+    try_itself()
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    build, source = (os.path.realpath(p) for p in sys.argv[1:])
+    text = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    objects = read_deps(text, build, source)
+    # An empty record would let anything pass.
+    for folder in ("common/", "dataplane/core/", "dataplane/dpdk/"):
+        if not any(unit.startswith(folder) for unit, _ in objects):
+            sys.exit(f"{build}: no object of {folder} has been built")
+    headers = own_includes(source)
+    found = breaches(objects) + breaches(headers)
+    for line in found:
+        print("BREACH:", line)
+    print(f"{len(objects)} objects, {len(headers)} headers, {len(found)} breaches")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

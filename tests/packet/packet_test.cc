@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the fixture rows (fixture.h) through one worker's fast path.
+#include <cctype>
+#include <deque>
+
+#include <gtest/gtest.h>
+
+#include "tests/packet/fixture.h"
+#include "tests/support/test_arena.h"
+
+namespace margay::test {
+namespace {
+
+using dp::Burst;
+using dp::Nanoseconds;
+using dp::Outcome;
+using dp::Verdict;
+
+std::string text(const Outcome& o) {
+  switch (o.verdict) {
+    case Verdict::kTransmit:
+      return "transmit " + std::to_string(o.target);
+    case Verdict::kKernel:
+      return "kernel " + std::to_string(o.target);
+    case Verdict::kHandOver:
+      return "hand over " + std::to_string(o.target);
+    case Verdict::kHeld:
+      return "held";
+    case Verdict::kConsumed:
+      return "consumed";
+    case Verdict::kDrop:
+      return "drop " + std::string(dp::text_of(o.reason).name);
+  }
+  return "?";
+}
+
+class Runner {
+ public:
+  explicit Runner(const Row& row)
+      : row_(row),
+        table_(build(row.site)),
+        shared_(arena_, 1, 16),
+        fast_path_(std::make_unique<dp::FastPath>(config(), shared_, arena_, now_)) {
+    shared_.open_instances(*table_);
+  }
+
+  void run() {
+    for (size_t n = 0; n < row_.steps.size(); ++n) {
+      SCOPED_TRACE("step " + std::to_string(n + 1));
+      step(row_.steps[n]);
+    }
+    run_out();
+  }
+
+ private:
+  static std::unique_ptr<dp::SiteTable> build(const SiteConfig& site) {
+    const MacAddress macs[] = {kPort0, kPort1};
+    auto table = dp::SiteTable::build(site, macs);
+    if (!table) ADD_FAILURE() << table.error().message;
+    return std::move(*table);
+  }
+  static dp::FastPathConfig config() {
+    dp::FastPathConfig c;
+    c.flows = 64;
+    for (size_t i = 0; i < c.secret.words.size(); ++i) c.secret.words[i] = 0x9e3779b97f4a7c15u * (i + 1);
+    return c;
+  }
+
+  void step(const Step& s) {
+    if (s.change) {
+      auto next = table_->clone();
+      s.change(*next);
+      ++next->version;
+      table_ = std::move(next);
+    }
+    pass(s.passes);
+    receive(s);
+    fast_path_->tick(*table_, now_);
+    release();
+    collect_own();
+    compare(s.own_frames, own_, "own frame");
+    own_.clear();
+    ASSERT_EQ(let_go_.size(), s.let_go.size()) << "held packets that went";
+    for (size_t i = 0; i < let_go_.size(); ++i) {
+      compare(s.let_go[i].expected, s.let_go[i].expected_bytes, let_go_[i].first, let_go_[i].second);
+    }
+    let_go_.clear();
+    if (!s.left) return;
+    EXPECT_EQ(fast_path_->flows(), s.left->first) << "bindings";
+    EXPECT_EQ(slots(), s.left->second) << "slots";
+  }
+
+  // As a worker does: ticks of 10 ms.
+  void pass(Nanoseconds time) {
+    for (const Nanoseconds end = now_ + time; now_ < end;) {
+      now_ += dp::kTickLength;
+      fast_path_->tick(*table_, now_);
+      release();
+      collect_own();
+    }
+  }
+
+  void receive(const Step& s) {
+    burst_ = {};
+    for (const Arrival& a : s.arrivals) burst_.packets[burst_.count++] = packet_of(a.frame);
+    if (burst_.count == 0) return;
+    if (s.from_kernel) {
+      fast_path_->process_from_kernel(burst_, s.arrivals[0].frame.port, *table_);
+    } else {
+      fast_path_->process(burst_, *table_, now_);
+    }
+    for (uint32_t i = 0; i < burst_.count; ++i) {
+      SCOPED_TRACE("packet " + std::to_string(i + 1));
+      compare(s.arrivals[i].expected, s.arrivals[i].expected_bytes, burst_.outcomes[i], bytes_of(burst_.packets[i]));
+    }
+  }
+
+  // A buffer as an mbuf has it: room in front, and none of the frame's bytes behind it.
+  dp::Packet packet_of(const PortFrame& frame) {
+    constexpr uint16_t kHeadroom = 128;
+    buffers_.emplace_back(kHeadroom + frame.bytes.size());
+    std::copy(frame.bytes.begin(), frame.bytes.end(), buffers_.back().begin() + kHeadroom);
+    dp::Packet p;
+    p.data = buffers_.back().data() + kHeadroom;
+    p.length = static_cast<uint16_t>(frame.bytes.size());
+    p.headroom = kHeadroom;
+    p.port = frame.port;
+    return p;
+  }
+  static Bytes bytes_of(const dp::Packet& p) { return {p.data, p.data + p.length}; }
+
+  void release() {
+    Burst held;
+    while (fast_path_->release_held(held, *table_, now_)) {
+      for (uint32_t i = 0; i < held.count; ++i) let_go_.emplace_back(held.outcomes[i], bytes_of(held.packets[i]));
+    }
+  }
+
+  void collect_own() {
+    for (const dp::Frame& f : fast_path_->outbox()) {
+      EXPECT_EQ(f.outcome.verdict, Verdict::kTransmit);
+      own_.push_back({f.outcome.target, Bytes(f.bytes.begin(), f.bytes.begin() + f.length)});
+    }
+    fast_path_->outbox().clear();
+  }
+
+  static void compare(const Outcome& expected, const std::optional<Bytes>& expected_bytes, const Outcome& is,
+                      const Bytes& bytes) {
+    EXPECT_EQ(text(is), text(expected));
+    if (expected_bytes && is.verdict == expected.verdict) {
+      EXPECT_TRUE(bytes == *expected_bytes) << "expected\n" << hex(*expected_bytes) << "\nis\n" << hex(bytes);
+    }
+  }
+  static void compare(std::vector<PortFrame> expected, std::vector<PortFrame> are, const char* what) {
+    std::sort(expected.begin(), expected.end());
+    std::sort(are.begin(), are.end());
+    for (size_t i = 0; i < std::max(expected.size(), are.size()); ++i) {
+      SCOPED_TRACE(what + std::string(" ") + std::to_string(i + 1));
+      if (i >= expected.size()) {
+        ADD_FAILURE() << "unexpected, port " << int{are[i].port} << '\n' << hex(are[i].bytes);
+      } else if (i >= are.size()) {
+        ADD_FAILURE() << "missing, port " << int{expected[i].port} << '\n' << hex(expected[i].bytes);
+      } else {
+        compare(Outcome::transmit(expected[i].port), expected[i].bytes, Outcome::transmit(are[i].port), are[i].bytes);
+      }
+    }
+  }
+
+  uint64_t slots() const {
+    uint64_t sum = 0;
+    for (dp::InstanceIndex i = 0; i < table_->instances.size(); ++i) sum += shared_.slots.view(i).active;
+    return sum;
+  }
+
+  void run_out() {
+    pass(dp::kSecond);
+    for (int n = 0; n < 1000; ++n) {  // longer than any timer, with turns of the wheel between
+      now_ += dp::kSecond;
+      while (fast_path_->tick(*table_, now_)) {
+      }
+      release();
+      fast_path_->outbox().clear();
+    }
+    EXPECT_EQ(fast_path_->flows(), 0u);
+    EXPECT_EQ(fast_path_->held(), 0u);
+    EXPECT_EQ(fast_path_->counters().audit_differences.get(), 0u);
+    EXPECT_GT(fast_path_->counters().audit_passes.get(), 0u);
+    for (dp::InstanceIndex i = 0; i < table_->instances.size(); ++i) {
+      EXPECT_EQ(shared_.slots.view(i).active, 0u);
+      EXPECT_EQ(shared_.provisional.view(i).active, 0u);
+      EXPECT_EQ(shared_.active(i), 0u);
+    }
+  }
+
+  const Row& row_;
+  Nanoseconds now_ = 100 * dp::kSecond;
+  dp::TestArena arena_{1 << 20};
+  std::unique_ptr<dp::SiteTable> table_;
+  dp::SharedState shared_;
+  std::unique_ptr<dp::FastPath> fast_path_;
+  Burst burst_;
+  std::deque<Bytes> buffers_;
+  std::vector<PortFrame> own_;
+  std::vector<std::pair<Outcome, Bytes>> let_go_;
+};
+
+class PacketTest : public testing::TestWithParam<Row> {};
+
+TEST_P(PacketTest, Row) { std::make_unique<Runner>(GetParam())->run(); }
+
+std::string row_name(const testing::TestParamInfo<Row>& info) {
+  std::string name;
+  for (const char c : info.param.name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      name += c;
+    } else if (!name.empty() && name.back() != '_') {
+      name += '_';
+    }
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Frame, PacketTest, testing::ValuesIn(frame_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Forwarding, PacketTest, testing::ValuesIn(forwarding_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Connection, PacketTest, testing::ValuesIn(connection_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Local, PacketTest, testing::ValuesIn(local_rows()), row_name);
+
+}  // namespace
+}  // namespace margay::test

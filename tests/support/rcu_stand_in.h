@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The calls of common/rcu.h over std::atomic alone, for ThreadSanitizer, which does not understand the fences that
+// liburcu is made of. Same contract; slower. At most kReadersMax readers and one writer in the process.
+//
+// Each reader shows the epoch that it has reached, or kOffline. The writer publishes, then begins an epoch; what it
+// replaced before may go once every reader shows that epoch or a later one. Going online stores the reader's epoch
+// and then reads the pointer, the writer stores the pointer and then reads epochs: both sides are sequentially
+// consistent, so at least one sees the other.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/check.h"
+
+namespace margay::test {
+
+class RcuStandIn {
+ public:
+  static void register_reader() {
+    mine_ = registered_.fetch_add(1);
+    MARGAY_CHECK(mine_ < kReadersMax);
+    online();
+  }
+  static void unregister_reader() { offline(); }
+  static void quiescent() { readers_[mine_].store(epoch_.load()); }
+  static void online() { readers_[mine_].store(epoch_.load()); }
+  static void offline() { readers_[mine_].store(kOffline); }
+
+  template <class T>
+  class Pointer {
+   public:
+    explicit Pointer(T* first) : pointer_(first) {}
+    T* read() const { return pointer_.load(); }
+    void publish(T* next) { pointer_.store(next); }
+
+   private:
+    std::atomic<T*> pointer_;
+  };
+
+  static void synchronize() {
+    const uint64_t wanted = epoch_.fetch_add(1) + 1;
+    while (!passed(wanted)) std::this_thread::yield();
+  }
+
+  template <class T>
+  static void retire(std::unique_ptr<T> old) {
+    const uint64_t wanted = epoch_.fetch_add(1) + 1;
+    retired_.push_back({wanted, [object = std::shared_ptr<T>(std::move(old))] {}});
+    size_t gone = 0;
+    while (gone < retired_.size() && passed(retired_[gone].epoch)) ++gone;
+    retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(gone));
+  }
+
+  static void drain() {
+    synchronize();
+    retired_.clear();
+  }
+
+ private:
+  static constexpr size_t kReadersMax = 64;
+  static constexpr uint64_t kOffline = UINT64_MAX;
+  struct Retired {
+    uint64_t epoch;
+    std::function<void()> keeps;
+  };
+
+  static bool passed(uint64_t wanted) {
+    for (size_t r = 0; r < registered_.load(); ++r) {
+      if (readers_[r].load() < wanted) return false;
+    }
+    return true;
+  }
+
+  static inline std::atomic<uint64_t> epoch_{1};
+  static inline std::array<std::atomic<uint64_t>, kReadersMax> readers_{};
+  static inline std::atomic<size_t> registered_{0};
+  static inline thread_local size_t mine_ = 0;
+  static inline std::vector<Retired> retired_;  // the writer's
+};
+
+}  // namespace margay::test
