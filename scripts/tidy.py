@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""House rules that no compiler knows. One line a finding, exit status 1 when there is one.
+
+Sizes: a function at most 70 lines, a file 400, three levels of nesting, a line 120 columns. Words: the hot path
+neither allocates, logs, throws nor locks, and only dataplane/dpdk knows DPDK. TOLERATED may only shrink: an entry
+that is not needed any more is a finding too."""
+import pathlib
+import re
+import subprocess
+import sys
+
+FUNCTION_LINES, FILE_LINES, NESTING, COLUMNS = 70, 400, 3, 120
+
+# (file, rule, function or word): exceptions, each with its reason.
+TOLERATED = {
+}
+
+BANNED_IN_HOT_PATH = {
+    'allocation': r'\bnew\b(?!\s*\()|\bmalloc\(|\bmake_unique\b|\bmake_shared\b|\bstd::function\b',
+    'output': r'\bprintf\b|\bspdlog\b|\bstd::cout\b|\bstd::cerr\b|\bfmt::',
+    'throw': r'\bthrow\b',
+    'lock': r'\bstd::(mutex|shared_mutex|lock_guard|unique_lock)\b',
+    'DPDK': r'\brte_',
+}
+# Read once at start or by commands; everything else in dataplane/core runs per packet.
+SET_UP_FILES = {'dataplane/core/site_config.h', 'dataplane/core/site_table.h', 'dataplane/core/site_table.cc'}
+SOURCE = {'.h', '.cc'}
+SCRIPT = {'.py', '.sh', ''}
+
+
+def files():
+    listed = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard'], capture_output=True, text=True,
+                            check=True).stdout.split('\n')
+    return [pathlib.Path(f) for f in listed if f and pathlib.Path(f).is_file()]
+
+
+def is_script(path):
+    return path.suffix in SCRIPT and path.read_bytes()[:2] == b'#!'
+
+
+def without_comments_and_strings(text):
+    """The same text, same lines, with comments, string and character literals blanked out."""
+    def blank(match):
+        return re.sub(r'[^\n]', ' ', match.group(0))
+    literal = r'R"(?P<d>[^(\s]*)\((?s:.*?)\)(?P=d)"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])*\''
+    return re.sub(r'//[^\n]*|/\*(?s:.*?)\*/|' + literal, blank, text)
+
+
+def blocks(code):
+    """(line of the opening brace, line of the closing one, text before the brace, depth of control blocks) of each
+    pair of braces."""
+    stack = []
+    start = 0
+    for i, c in enumerate(code):
+        if c == '{':
+            head = code[start:i].strip()
+            stack.append((code.count('\n', 0, i) + 1, head))
+            start = i + 1
+        elif c == '}':
+            if stack:
+                line, head = stack.pop()
+                controls = sum(1 for _, h in stack if is_control(h)) + (1 if is_control(head) else 0)
+                yield line, code.count('\n', 0, i) + 1, head, controls
+            start = i + 1
+        elif c == ';' and not unclosed(code[start:i]):
+            start = i + 1
+
+
+def unclosed(text):
+    return text.count('(') > text.count(')')
+
+
+def is_control(head):
+    return re.match(r'(\}\s*)?(else\s+)?(if|for|while|switch|do|else)\b', head) is not None
+
+
+def is_function(head):
+    if is_control(head) or re.match(r'(namespace|class|struct|enum|union|extern)\b', head):
+        return False
+    return re.search(r'\)\s*(const|noexcept|override|final|->[^{]*|:\s[^{]*|\s)*$', head) is not None
+
+
+def name_of(head):
+    names = re.findall(r'([\w:~]+(?:<[^<>]*>::\w+)?)\s*\(', head)
+    return names[0] if names else head[-30:]
+
+
+def judge_sizes(path, text, code):
+    count = text.count('\n')
+    if count > FILE_LINES:
+        yield 'file', '', 1, f'{count} lines, at most {FILE_LINES}'
+    for first, last, head, controls in blocks(code):
+        if is_function(head) and last - first + 1 > FUNCTION_LINES:
+            name = name_of(head)
+            yield 'function', name, first, f'{name} has {last - first + 1} lines, at most {FUNCTION_LINES}'
+        if controls == NESTING + 1 and is_control(head):
+            yield 'nesting', '', first, f'{controls} levels of nesting, at most {NESTING}'
+
+
+def judge_words(path, code):
+    in_core = path.parts[:2] == ('dataplane', 'core')
+    hot = str(path) == 'dataplane/worker.h' or (in_core and str(path) not in SET_UP_FILES)
+    dpdk = path.parts[:2] == ('dataplane', 'dpdk') or path.parts[0] in ('tests', 'bench')
+    for number, line in enumerate(code.split('\n'), 1):
+        for rule, pattern in BANNED_IN_HOT_PATH.items():
+            applies = not dpdk if rule == 'DPDK' else hot and not line.lstrip().startswith('#')
+            if applies and (found := re.search(pattern, line)):
+                yield rule, found.group(0).strip(), number, f'"{found.group(0).strip()}" is not for this file ({rule})'
+
+
+def judge_lines(path, text):
+    if 'SPDX-License-Identifier: Apache-2.0' not in '\n'.join(text.split('\n')[:3]):
+        yield 'spdx', '', 1, 'no line "SPDX-License-Identifier: Apache-2.0" at the top'
+    for number, line in enumerate(text.split('\n'), 1):
+        if len(line) > COLUMNS:
+            yield 'columns', '', number, f'{len(line)} columns, at most {COLUMNS}'
+        if '\t' in line:
+            yield 'tab', '', number, 'a tab; indent with spaces'
+        if line != line.rstrip():
+            yield 'trailing', '', number, 'trailing space'
+        if re.search(r'\b(TODO|FIXME)\b(?!\(#\d+\))', line) and path.name != 'tidy.py':
+            yield 'todo', '', number, 'TODO or FIXME without the number of its issue: TODO(#12)'
+    if not text.endswith('\n') or text.endswith('\n\n'):
+        yield 'end', '', text.count('\n'), 'must end with one newline'
+
+
+def judge(path):
+    text = path.read_text()
+    yield from judge_lines(path, text)
+    if path.suffix in SOURCE:
+        code = without_comments_and_strings(text)
+        code_lines = '\n'.join('' if line.lstrip().startswith('#') else line for line in code.split('\n'))
+        yield from judge_sizes(path, text, code_lines)
+        yield from judge_words(path, code)
+        if path.suffix == '.h' and '#pragma once' not in text:
+            yield 'once', '', 1, 'no #pragma once'
+
+
+def main():
+    used, bad = set(), 0
+    for path in files():
+        if path.suffix not in SOURCE and path.name != 'meson.build' and not is_script(path) and path.suffix != '.py':
+            continue
+        for rule, what, line, message in judge(path):
+            if rule == 'spdx' and path.name == 'meson.build':
+                continue
+            if (str(path), rule, what) in TOLERATED:
+                used.add((str(path), rule, what))
+                continue
+            bad += 1
+            print(f'{path}:{line}: {message}')
+    for entry in sorted(TOLERATED.keys() - used):
+        bad += 1
+        print(f'scripts/tidy.py: tolerated exception {entry} is not needed any more: take it out')
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

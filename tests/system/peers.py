@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real servers and watchers of the system tests: nginx and unbound in each instance's namespace, tcpdump beside
+them, and what their logs and captures say."""
+import collections
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+HTTP_PORT = 8080
+HTTP_PORTS = (80, 8080, 8081)
+
+NGINX = '''
+worker_processes 1;
+daemon off;
+master_process off;
+user root;
+pid {folder}/{name}.pid;
+error_log {folder}/{name}.error;
+events {{ worker_connections 4096; }}
+http {{
+  log_format count '$remote_addr $remote_port $connections_active $status';
+  access_log {log} count;
+  keepalive_timeout 300s;
+  client_body_temp_path {folder};
+  server {{
+    listen 80 backlog=4096;   listen [::]:80 backlog=4096;
+    listen 8080 backlog=4096; listen [::]:8080 backlog=4096;
+    listen 8081 backlog=4096; listen [::]:8081 backlog=4096;
+    location / {{ return 200 "{name}\\n"; }}
+  }}
+}}
+'''
+
+UNBOUND = '''
+server:
+  directory: "{folder}"
+  chroot: ""
+  username: ""
+  pidfile: "{folder}/{name}.unbound.pid"
+  use-syslog: no
+  logfile: "{folder}/{name}.unbound.log"
+  do-daemonize: no
+  num-threads: 1
+  interface: 0.0.0.0
+  interface: ::0
+  interface-automatic: yes
+  access-control: 0.0.0.0/0 allow
+  access-control: ::0/0 allow
+  local-zone: "example." static
+  local-data: "who.example. TXT {name}"
+  local-data: "www.example. A 203.0.113.1"
+remote-control:
+  control-enable: no
+'''
+
+
+class Instance:
+    """One service instance: nginx on HTTP_PORTS (80 is for l2-dsr), unbound on port 53 when asked for."""
+
+    def __init__(self, net, name, folder):
+        self.net, self.name, self.folder = net, name, folder
+        self.log = f'{folder}/{name}.access'
+        self.read_to = 0
+        config = f'{folder}/{name}.nginx.conf'
+        with open(config, 'w') as f:
+            f.write(NGINX.format(folder=folder, name=name, log=self.log))
+        self.nginx = net.start(name, 'nginx', '-c', config, '-e', f'{folder}/{name}.error')
+        self.unbound = None
+        self.await_listening('t', HTTP_PORT)
+
+    def start_dns(self):
+        config = f'{self.folder}/{self.name}.unbound.conf'
+        with open(config, 'w') as f:
+            f.write(UNBOUND.format(folder=self.folder, name=self.name))
+        self.unbound = self.net.start(self.name, 'unbound', '-c', config)
+        self.await_listening('u', 53)
+
+    def await_listening(self, kind, port):
+        for _ in range(100):
+            if self.net.run(self.name, 'ss', f'-Hln{kind}', f'sport = :{port}').stdout:
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f'{self.name}: nothing listens on port {port}')
+
+    def requests(self):
+        """Requests answered since the last call: (how many, the most connections that nginx itself counted open)."""
+        with open(self.log) as f:
+            f.seek(self.read_to)
+            lines = f.read().splitlines()
+            self.read_to = f.tell()
+        return len(lines), max((int(line.split()[2]) for line in lines), default=0)
+
+    def established(self):
+        """Open connections to nginx, by the instance's kernel."""
+        return len(self.net.run(self.name, 'ss', '-Htn', 'state', 'established',
+                                ' or '.join(f'sport = :{port}' for port in HTTP_PORTS)).stdout.splitlines())
+
+
+class Capture:
+    """tcpdump on one interface. stop() gives its packets; packets that tcpdump missed are an error."""
+
+    def __init__(self, net, namespace, expression='tcp', interface='eth0', folder='.'):
+        self.net, self.file = net, f'{folder}/{namespace}.{time.monotonic_ns()}.pcap'
+        self.process = net.start(namespace, 'tcpdump', '-i', interface, '-w', self.file, '-Z', 'root', '-s', '120',
+                                 '-U', '-B', '32768', '--immediate-mode', expression, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            if 'listening on' in line:
+                return
+        raise RuntimeError(f'tcpdump in {namespace} did not start')
+
+    def _counts(self):
+        """What tcpdump says of itself: packets captured, received, dropped. It may be behind the kernel."""
+        line = next(line for line in self.process.stderr if 'captured' in line)
+        return tuple(map(int, re.findall(r'(\d+) packet', line)))
+
+    def stop(self):
+        time.sleep(0.2)  # what is on its way to the interface
+        for _ in range(200):
+            self.process.send_signal(signal.SIGUSR1)
+            captured, received, dropped = self._counts()
+            if captured == received:
+                break
+            time.sleep(0.05)
+        self.net.stop(self.process)
+        self.process.stderr.close()
+        if dropped or captured != received:
+            raise RuntimeError(f'tcpdump saw {captured} of {received} packets, and the kernel dropped {dropped}')
+        with open(self.file, 'rb') as f:
+            packets = list(parse_pcap(f.read()))
+        os.unlink(self.file)
+        return packets
+
+
+Packet = collections.namedtuple(
+    'Packet', 'time source source_port destination destination_port protocol flags sequence')
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+
+
+def parse_pcap(data):
+    """Unfragmented TCP and UDP packets of a capture of Ethernet frames; others are left out."""
+    order = '<' if data[:4] == b'\xd4\xc3\xb2\xa1' else '>'
+    at = 24
+    while at + 16 <= len(data):
+        seconds, micro, length, _ = struct.unpack_from(order + 'IIII', data, at)
+        packet = parse_frame(seconds + micro / 1e6, data[at + 16:at + 16 + length])
+        if packet:
+            yield packet
+        at += 16 + length
+
+
+def parse_frame(when, frame):
+    kind = frame[12:14]
+    if kind == b'\x08\x00':
+        family, protocol, source, destination, l4 = (socket.AF_INET, frame[23], frame[26:30], frame[30:34],
+                                                     14 + (frame[14] & 15) * 4)
+    elif kind == b'\x86\xdd':
+        family, protocol, source, destination, l4 = socket.AF_INET6, frame[20], frame[22:38], frame[38:54], 54
+    else:
+        return None
+    if protocol not in (6, 17):
+        return None
+    source_port, destination_port, sequence = struct.unpack_from('!HHI', frame, l4)
+    return Packet(when, socket.inet_ntop(family, source), source_port, socket.inet_ntop(family, destination),
+                  destination_port, protocol, frame[l4 + 13] if protocol == 6 else 0, sequence)
+
+
+def connections(captures):
+    """The connections to HTTP_PORTS in captures by name: for each (client, client port, initial sequence number) the
+    names of all captures that hold a packet of it. A packet belongs to the connection that its client port began
+    last, so that ports may be used again and again."""
+    found = collections.defaultdict(set)
+    current = {}
+    for packet, name in sorted((p, name) for name, packets in captures.items() for p in packets):
+        client, sent_by_client = client_of(packet)
+        if sent_by_client and packet.flags & (SYN | ACK) == SYN:
+            current[client] = packet.sequence
+        if client in current:
+            found[(*client, current[client])].add(name)
+    return found
+
+
+def client_of(packet):
+    """(its client's address and port, whether the client sent it)"""
+    if packet.destination_port in HTTP_PORTS:
+        return (packet.source, packet.source_port), True
+    return (packet.destination, packet.destination_port), False
+
+
+def most_open_at_once(packets):
+    """The largest number of connections that were open at the instance at one time: from its SYN-ACK until FINs have
+    gone both ways, or a RST."""
+    state = {}
+    most = 0
+    for p in packets:
+        key, from_client = client_of(p)
+        if p.flags & SYN and not from_client:
+            state[key] = set()
+        elif p.flags & RST:
+            state.pop(key, None)
+        elif p.flags & FIN and key in state:
+            state[key].add(from_client)
+            if len(state[key]) == 2:
+                del state[key]
+        most = max(most, len(state))
+    return most

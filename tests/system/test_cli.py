@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""margay-cli against a running data plane: one shot, script, JSON, errors, and by hand on a terminal."""
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+
+from case import SystemCase
+from dataplane import CLI
+from site_file import Sci
+
+SHOWS = ('port info all', 'port stats all', 'port xstats all', 'sci', 'instance', 'flow', 'flow limit 1', 'slots',
+         'slots audit', 'drops', 'neighbours', 'workers', 'config')
+
+
+class Terminal:
+    """margay-cli on a pseudo terminal."""
+
+    def __init__(self, socket):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen([CLI, '--socket', socket], stdin=slave, stdout=slave, stderr=slave,
+                                        env={**os.environ, 'TERM': 'xterm'}, start_new_session=True)
+        os.close(slave)
+
+    def type(self, keys):
+        os.write(self.master, keys.encode())
+
+    def read_until(self, text, seconds=5):
+        seen = ''
+        until = time.monotonic() + seconds
+        while text not in seen:
+            if time.monotonic() > until:
+                raise AssertionError(f'no {text!r} on the terminal, but {seen!r}')
+            if select.select([self.master], [], [], 0.1)[0]:
+                seen += os.read(self.master, 65536).decode()
+        return seen
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+
+
+class Cli(SystemCase):
+    scis = (Sci(),)
+
+    def test_every_show_in_text_and_json(self):
+        held = self.start_load(self.scis[0], '--hold', 3)
+        self.result(held)
+        for words in SHOWS:
+            with self.subTest(words):
+                self.assertTrue(self.dataplane.command('show', *words.split()).strip())
+                self.assertTrue(self.dataplane.show(*words.split()))
+
+    def test_show_flow_names_the_connection(self):
+        held = self.start_load(self.scis[0], '--hold', 3)
+        self.result(held)
+        flows = self.dataplane.show('flow')['flows']
+        self.assertEqual(sum(1 for f in flows if f['state'] == 'established'), 3)
+        self.assertIn('198.51.100.2', json.dumps(flows))
+
+    def test_error_has_its_position(self):
+        done = self.dataplane.run('show', 'nothing')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('6', done.stderr)
+        self.assertEqual(done.stdout, '')
+
+    def test_unknown_instance(self):
+        done = self.dataplane.run('set', 'instance', self.scis[0].csci_id, 'si-9', 'drain')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('si-9', done.stderr)
+
+    def test_script_stops_at_the_first_error(self):
+        script = f'{self.folder}/script'
+        with open(script, 'w') as f:
+            f.write('# a comment\nversion\nshow nonsense\nshutdown\n')
+        done = subprocess.run([CLI, '--socket', self.dataplane.socket, '-f', script], capture_output=True, text=True,
+                              timeout=20)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('3', done.stderr)
+        self.assertIsNone(self.dataplane.process.poll())
+
+    def test_no_daemon(self):
+        done = subprocess.run([CLI, '--socket', f'{self.folder}/nobody.sock', 'version'], capture_output=True,
+                              text=True, timeout=20)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn('nobody.sock', done.stderr)
+
+    def test_by_hand(self):
+        terminal = Terminal(self.dataplane.socket)
+        self.addCleanup(terminal.close)
+        terminal.read_until('margay> ')
+        terminal.type('show wor\t')                      # completion
+        terminal.read_until('show workers')
+        terminal.type('\n')
+        terminal.read_until('margay> ')
+        terminal.type('help\n')
+        self.assertIn('show', terminal.read_until('margay> '))
+        terminal.type('\x1b[A\x1b[A')                    # history: two up
+        terminal.read_until('show workers')
+        terminal.type('\n')
+        terminal.read_until('margay> ')
+        terminal.type('quit\n')
+        self.assertEqual(terminal.process.wait(5), 0)
+        self.assertIsNone(self.dataplane.process.poll())
+
+    def test_clear_port_stats(self):
+        self.load(self.scis[0], '--total', 100)
+        self.assertGreater(self.received(), 400)
+        self.dataplane.command('clear', 'port', 'stats', 'all')
+        self.assertLess(self.received(), 100)
+
+    def received(self):
+        return sum(row['rx_packets'] for row in self.dataplane.show('port', 'stats', 'all')['ports'])
