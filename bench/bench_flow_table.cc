@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,15 +35,13 @@ dp::FlowKey random_key(test::Random& random, bool present) {
   return key;
 }
 
-// Both tables with the same random keys; made once for a size, and kept until another size is wanted.
+// Both tables with the same random keys; made once for a size.
 class Tables {
  public:
   static Tables& of(size_t flows) {
-    static std::unique_ptr<Tables> tables;
-    if (tables == nullptr || tables->keys.size() != flows) {
-      tables.reset();
-      tables = std::make_unique<Tables>(flows);
-    }
+    static std::map<size_t, std::unique_ptr<Tables>> all;
+    std::unique_ptr<Tables>& tables = all[flows];
+    if (tables == nullptr) tables = std::make_unique<Tables>(flows);
     return *tables;
   }
 

@@ -75,8 +75,10 @@ std::span<std::byte> eal_memory(size_t bytes) {
 void free_eal_memory(std::span<std::byte> memory) { rte_free(memory.data()); }
 
 PeerHash::PeerHash(size_t keys_max) : table_(std::make_unique<Table>()) {
+  static int number = 0;
+  const std::string name = "peer" + std::to_string(number++);  // of each table its own
   rte_hash_parameters parameters{};
-  parameters.name = "peer";
+  parameters.name = name.c_str();
   // Its buckets hold eight too: as many slots as the flow table has for the same number of entries.
   parameters.entries = static_cast<uint32_t>(dp::FlowTable::buckets_for(keys_max) * dp::kBucketSlots);
   parameters.key_len = sizeof(PeerKey);

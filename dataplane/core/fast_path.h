@@ -47,7 +47,7 @@ struct PacketTrace {
   SciIndex sci = kNoIndex;
   InstanceIndex instance = kNoIndex;
   EntryIndex entry = kNoIndex;
-  DropReason refused = DropReason::kNone;  // new flow answered with a reset or an ICMP error, and why
+  DropReason refused = DropReason::kNone;  // answered with a reset or an ICMP error, and why
 };
 
 class FastPath {

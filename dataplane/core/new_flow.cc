@@ -36,6 +36,7 @@ void FastPath::unknown_flow(Context& c, uint32_t lane) {
         outcome = Outcome::drop(DropReason::kUnknownFlowRateLimited);
         return;
       }
+      traces_[i].refused = DropReason::kUnknownFlow;
       turn_into_reset(c.burst.packets[i], parsed_[i], c.table.ports[c.burst.packets[i].port]);
       outcome = Outcome::transmit(c.burst.packets[i].port);
       return;

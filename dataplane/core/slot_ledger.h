@@ -195,11 +195,9 @@ void BasicSlotLedger<Word>::set_limit(InstanceIndex i, uint32_t limit) {
 template <class Word>
 bool BasicSlotLedger<Word>::reclaim(InstanceIndex i) {
   if (limit(i) != 0) return false;
-  // Idle slots that came back while over was being set are owed: at limit 0 no attempt can keep one.
+  // Idle slots that came back while over was being set: at limit 0, by (1), each of them is owed.
   for (size_t w = 0; w < workers_; ++w) {
-    while (over_of(pools_[i].word.load()) > 0 && destroy(idle(i, w), 1) == 1) {
-      if (!pay_over(i)) put(i, static_cast<WorkerIndex>(w));
-    }
+    while (destroy(idle(i, w), 1) == 1) pay_over(i);
   }
   const SlotView v = view(i);
   return v.pool == 0 && v.idle == 0 && v.active == 0 && over_of(pools_[i].word.load()) == 0;
