@@ -16,6 +16,13 @@
 #include "bench/traffic.h"
 #include "dataplane/core/flow_probe.h"
 
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_START_INSTRUMENTATION
+#define CALLGRIND_STOP_INSTRUMENTATION
+#endif
+
 namespace margay::bench {
 namespace {
 
@@ -67,13 +74,8 @@ std::vector<Case> cases(bool quick) {
 
 constexpr size_t kPiece = 32 * dp::kBurstMax;  // packets timed at once: below the length of a time slice by far
 
-// What callgrind collects: nothing else is in here (bench/run --instructions).
-[[gnu::noinline]] void counted(Site& site, const Frames& frames, size_t first, size_t count) {
-  site.process(frames, first, count, 0);
-}
-[[gnu::noinline]] void counted(BareLoop& loop, const Frames& frames, size_t first, size_t count) {
-  loop.process(frames, first, count);
-}
+void process(Site& site, const Frames& frames, size_t first, size_t count) { site.process(frames, first, count, 0); }
+void process(BareLoop& loop, const Frames& frames, size_t first, size_t count) { loop.process(frames, first, count); }
 
 template <class Subject>
 double ticks_per_packet(Subject& subject, const Frames& frames, size_t passes) {
@@ -81,7 +83,7 @@ double ticks_per_packet(Subject& subject, const Frames& frames, size_t passes) {
   for (size_t pass = 0; pass < passes; ++pass) {
     for (size_t first = 0; first < frames.size(); first += kPiece) {
       const size_t count = std::min(kPiece, frames.size() - first);
-      meter.time(count, [&] { counted(subject, frames, first, count); });
+      meter.time(count, [&] { process(subject, frames, first, count); });
     }
   }
   return meter.per_unit();
@@ -213,17 +215,21 @@ void print(const json& r) {
   std::fflush(stdout);
 }
 
-// One pass under callgrind; prints how many packets it was.
+// One pass that callgrind counts, and nothing else; prints how many packets it was (bench/run --instructions).
+template <class Subject>
+void count_instructions(Subject& subject, const Frames& frames) {
+  CALLGRIND_START_INSTRUMENTATION;
+  process(subject, frames, 0, frames.size());
+  CALLGRIND_STOP_INSTRUMENTATION;
+  std::printf("%zu\n", frames.size());
+}
+
 void count_instructions(const Case& c, const std::string& what) {
   Site site(c.setup);
   const Frames frames = site.establish();
-  if (what == "fast_path") {
-    counted(site, frames, 0, frames.size());
-  } else {
-    BareLoop bare(c.setup, flow_table_lookup(c.setup));
-    counted(bare, frames, 0, frames.size());
-  }
-  std::printf("%zu\n", frames.size());
+  if (what == "fast_path") return count_instructions(site, frames);
+  BareLoop bare(c.setup, flow_table_lookup(c.setup));
+  count_instructions(bare, frames);
 }
 
 int run(const Options& options) {

@@ -10,7 +10,7 @@ std::vector<HeartbeatWatch::News> HeartbeatWatch::look(Nanoseconds now) {
     const uint64_t heartbeat = workers_[w].heartbeat.get();
     const Nanoseconds stood_still = now - seen.since;
     const bool stalled = heartbeat == seen.heartbeat && stood_still >= kPatience;
-    if (stalled != seen.stalled && (stalled || heartbeat != seen.heartbeat)) {
+    if (stalled != seen.stalled) {
       news.push_back({static_cast<WorkerIndex>(w), stalled, stood_still});
       seen.stalled = stalled;
     }

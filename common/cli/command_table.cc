@@ -232,7 +232,7 @@ Completion CommandTable::complete(std::string_view line) const {
       if (quoted || !e.text.starts_with(prefix)) continue;
       add_once(out.words, e.text);
       const bool last = step.from->next + 1 == step.from->compiled->plain.size() && step.option == kNoOption;
-      add_once(out.hints, last ? fmt::format("{:<16} {}", e.text, step.from->compiled->command.help) : e.text);
+      add_once(out.hints, fmt::format("{:<16} {}", e.text, last ? step.from->compiled->command.help : "..."));
       continue;
     }
     add_once(out.hints, fmt::format("{:<16} {}", e.kind->name, e.kind->expected));

@@ -97,7 +97,7 @@ unsigned char LineEditor::on_tab(editline* edit, int) {
   if (common.size() > last) {
     el_deletestr(edit, static_cast<int>(last));
     el_insertstr(edit, common.c_str());
-    return CC_REFRESH;
+    return CC_REDISPLAY;
   }
   print_list(completion.words);
   return CC_REDISPLAY;

@@ -72,9 +72,13 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? margay::kShellOk : margay::kShellUsage;
   }
-  std::vector<std::string> words = app.remaining();
+  const std::vector<std::string> words = app.remaining();
   if (!words.empty() && !options.script.empty()) {
     std::fprintf(stderr, "margay-cli: expected either -f or a command, not both\n");
+    return margay::kShellUsage;
+  }
+  if (!words.empty() && words.front().starts_with('-')) {
+    std::fprintf(stderr, "margay-cli: there is no option %s\n", words.front().c_str());
     return margay::kShellUsage;
   }
   return margay::run(options, words);

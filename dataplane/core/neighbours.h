@@ -43,8 +43,8 @@ class Neighbours {
  public:
   static constexpr size_t kWays = 8;
   static constexpr size_t kDynamicMax = 1024;  // a multiple of kWays
-  static constexpr size_t kWaitingMax = 256;
-  static constexpr uint8_t kWaitingPerHop = 8;
+  static constexpr size_t kWaitingMax = 512;
+  static constexpr uint8_t kWaitingPerHop = 32;
   static constexpr uint8_t kAttempts = 3;
   static constexpr Tick kRetry = 100;      // 1 s
   static constexpr Tick kReachable = 3000; // 30 s

@@ -74,8 +74,7 @@ inline bool header_checksum_right(const uint8_t* header, uint32_t bytes) {
   uint64_t sum =
       uint64_t{load32(header)} + load32(header + 4) + load32(header + 8) + load32(header + 12) + load32(header + 16);
   for (uint32_t at = kIpv4Bytes; at < bytes; at += 4) sum += load32(header + at);
-  sum = (sum & 0xffffffff) + (sum >> 32);
-  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffffffff) + (sum >> 32);  // at most 2^32 + 13
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);
   return sum == 0xffff;

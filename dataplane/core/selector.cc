@@ -52,7 +52,8 @@ bool Selector::better(InstanceIndex a, InstanceIndex b) const {
 
 InstanceIndex Selector::next() {
   const auto& members = sci_->instances;
-  const size_t start = members.size() * self_ / workers_;
+  // Among equals, workers begin at different instances and each choice at the next one.
+  const size_t start = members.empty() ? 0 : (members.size() * self_ / workers_ + choice_ - 1) % members.size();
   InstanceIndex best = kNoIndex;
   for (size_t k = 0; k < members.size(); ++k) {
     const InstanceIndex i = members[start + k < members.size() ? start + k : start + k - members.size()];

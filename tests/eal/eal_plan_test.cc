@@ -119,7 +119,7 @@ TEST(BufferPlan, EveryRestingPlaceIsCountedForEveryWorkerAndPort) {
   const uint32_t none = plan_buffers(site({}, 1)).count;
   const uint32_t one = plan_buffers(site({"net_null0"}, 1)).count;
   EXPECT_EQ(one - none, 1024u + 1024u);  // descriptors
-  EXPECT_EQ(plan_buffers(site({"net_null0"}, 2)).count - one, 2048u + 2048u + 384u + 256u + 64u + 128u);
+  EXPECT_EQ(plan_buffers(site({"net_null0"}, 2)).count - one, 2048u + 2048u + 384u + 512u + 64u + 128u);
   SiteConfig kernel = site({"net_null0"}, 1);
   kernel.ports[0].kernel = "mg0";
   EXPECT_EQ(plan_buffers(kernel).count - one, 256u + 256u);

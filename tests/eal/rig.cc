@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include <gtest/gtest.h>
 #include <rte_eth_ring.h>
 
 #include "common/check.h"
@@ -72,7 +73,8 @@ std::vector<test::Bytes> Rig::sent(PortIndex port, uint16_t queue) {
   while (rte_ring_dequeue(rings_[port].tx[queue], &packet) == 0) {
     auto* m = static_cast<rte_mbuf*>(packet);
     const auto* data = rte_pktmbuf_mtod(m, const uint8_t*);
-    frames.emplace_back(data, data + rte_pktmbuf_pkt_len(m));
+    EXPECT_EQ(rte_pktmbuf_pkt_len(m), rte_pktmbuf_data_len(m));
+    frames.emplace_back(data, data + rte_pktmbuf_data_len(m));
     rte_pktmbuf_free(m);
   }
   return frames;

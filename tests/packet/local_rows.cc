@@ -180,9 +180,9 @@ Rows next_hop_rows() {
   const auto moved = neighbour_advertisement(kInstance2, "2001:db8:1::11", kAllNodes, "2001:db8:1::11", 0, kInstance2);
   // Both next hops are asked for from the start.
   const Step asked = wait(60 * dp::kMillisecond).own(0, who_is_router).own(1, who_is_instance);
-  Step nine = in(0, syn).held();
-  for (uint16_t n = 1; n < 8; ++n) nine = nine.also(0, syn.ports(static_cast<uint16_t>(40000 + n), 80)).held();
-  nine = nine.also(0, syn.ports(41000, 80)).drop(DropReason::kNeighbourQueueFull);
+  Step full = in(0, syn).held();  // a burst of 32
+  for (uint16_t n = 1; n < 32; ++n) full = full.also(0, syn.ports(static_cast<uint16_t>(40000 + n), 80)).held();
+  const Step one_more = in(0, syn.ports(41000, 80)).drop(DropReason::kNeighbourQueueFull);
   return {
       {"packet waits for the instance's MAC",
        nothing_known(),
@@ -203,7 +203,7 @@ Rows next_hop_rows() {
             .own(0, who_is_router)
             .own(1, who_is_instance)
             .given_up(DropReason::kNeighbourUnresolved)}},
-      {"eight packets wait for a next hop, and no more", nothing_known(), {asked, nine}},
+      {"32 packets wait for a next hop, and no more", nothing_known(), {asked, full, one_more}},
       {"gratuitous ARP moves an instance",
        nothing_known(),
        {asked, in(1, instance_is).consumed(), in(0, syn).out(1, syn_out),

@@ -57,8 +57,8 @@ class Cli(SystemCase):
     def test_show_flow_names_the_connection(self):
         held = self.start_load(self.scis[0], '--hold', 3)
         self.result(held)
-        flows = self.dataplane.show('flow')['flows']
-        self.assertEqual(sum(1 for f in flows if f['state'] == 'established'), 3)
+        flows = self.dataplane.show('flow', 'limit', 1000)['flows']
+        self.assertEqual(sum(1 for f in flows if f['state'] == 'established'), 3, flows)
         self.assertIn('198.51.100.2', json.dumps(flows))
 
     def test_error_has_its_position(self):
@@ -92,16 +92,14 @@ class Cli(SystemCase):
         terminal = Terminal(self.dataplane.socket)
         self.addCleanup(terminal.close)
         terminal.read_until('margay> ')
-        terminal.type('show wor\t')                      # completion
-        terminal.read_until('show workers')
+        terminal.type('show wor\t')                      # completion: the rest of the word, and a space
+        terminal.read_until('kers ')
         terminal.type('\n')
-        terminal.read_until('margay> ')
+        self.assertIn('handed over', terminal.read_until('margay> '))
         terminal.type('help\n')
-        self.assertIn('show', terminal.read_until('margay> '))
-        terminal.type('\x1b[A\x1b[A')                    # history: two up
-        terminal.read_until('show workers')
-        terminal.type('\n')
-        terminal.read_until('margay> ')
+        self.assertIn('show workers', terminal.read_until('margay> '))
+        terminal.type('\x1b[A\x1b[A\n')                  # history: two up is the command before `help`
+        self.assertIn('handed over', terminal.read_until('margay> '))
         terminal.type('quit\n')
         self.assertEqual(terminal.process.wait(5), 0)
         self.assertIsNone(self.dataplane.process.poll())

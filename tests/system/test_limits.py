@@ -52,12 +52,13 @@ class Limits(SystemCase):
         captures = Capture(self.net, 'si-1', folder=self.folder)
         self.assert_served(self.load(self.SCI, '--total', 100), 100)
         self.assertEqual(new_connections(captures.stop()), 0)
+        self.finish(held)
 
     def test_drain_under_load(self):
         load = self.start_load(self.SCI, '--seconds', 2)
         time.sleep(0.5)
-        self.set(self.SCI, 'si-3', 'drain')
         self.set(self.SCI, 'si-1', 'max-sessions', 500)
+        self.set(self.SCI, 'si-3', 'drain')
         time.sleep(0.2)
         capture = Capture(self.net, 'si-3', folder=self.folder)
         result = self.result(load)
@@ -71,6 +72,7 @@ class Limits(SystemCase):
         time.sleep(1)
         self.assertEqual(self.slots_of(self.SCI)['si-1']['active'], 1)
         await_true('slot given back at the deadline', lambda: self.slots_of(self.SCI)['si-1']['active'] == 0, 6)
+        self.finish(held)
 
     def test_weight_0_takes_nothing_new(self):
         self.set(self.SCI, 'si-3', 'weight', 0)

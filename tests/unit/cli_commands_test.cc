@@ -400,7 +400,8 @@ TEST_F(CliCommandsTest, ShutdownQuitVersionHelp) {
 TEST_F(CliCommandsTest, EveryShowIsOneJsonDocument) {
   open_connections(10);
   cli_.serve();
-  for (const json& command : show("help show")["help"]) {
+  const json help = show("help show");
+  for (const json& command : help["help"]) {
     std::string line = command["command"];
     line.erase(std::min(line.find(" ["), line.size()));
     const size_t port = line.find("PORT");

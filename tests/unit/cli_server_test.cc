@@ -58,6 +58,13 @@ std::string raw_read(int fd, size_t lines) {
 
 void raw_send(int fd, std::string_view text) { (void)!::send(fd, text.data(), text.size(), MSG_NOSIGNAL); }
 
+// Longer than one answer line carries, and no character ends where it would be cut.
+const std::string kLong = [] {
+  std::string text = "x";
+  for (int n = 0; n < 20'000; ++n) text += "\u00e9";
+  return text;
+}();
+
 class CliServerTest : public ::testing::Test {
  protected:
   CliServerTest() : directory_(make_directory()), path_(directory_ + "/cli.sock"), executor_(table_, control_) {
@@ -74,6 +81,11 @@ class CliServerTest : public ::testing::Test {
                     reply.row({n, "caf\u00e9 caf\u00e9 caf\u00e9"});
                   return {};
                 }});
+    table_.add(
+        {"long", "one long line of characters of two bytes", "", [](const Arguments&, Reply& reply) -> CommandResult {
+           reply.field("long", true, kLong);
+           return {};
+         }});
     table_.add({"quit", "end", "", [](const Arguments&, Reply& reply) -> CommandResult {
                   reply.end_session();
                   return {};
@@ -148,6 +160,11 @@ TEST_F(CliServerTest, StreamsALongAnswerWhole) {
   ASSERT_EQ(got["rows"].size(), 200'000U);
   EXPECT_EQ(got["rows"][199'999]["number"], 199'999);
   for (const json& row : got["rows"]) ASSERT_EQ(row["text"], "caf\u00e9 caf\u00e9 caf\u00e9");
+}
+
+TEST_F(CliServerTest, NeverCutsACharacter) {
+  start();
+  EXPECT_EQ(run(*connect(), "long"), kLong + "\n");
 }
 
 TEST_F(CliServerTest, OnlyTheOwnerMayConnect) {

@@ -66,10 +66,11 @@ TEST(Neighbours, PacketsWaitAndGoInOrder) {
 }
 
 // l4lb facts, row 56: bounded a next hop.
-TEST(Neighbours, AtMostEightWait) {
+TEST(Neighbours, AtMost32Wait) {
   SmallSite site(unresolved_site());
-  for (unsigned n = 0; n < 8; ++n) site.send(0, syn(n));
-  site.send(0, syn(8));
+  for (unsigned n = 0; n < 32; ++n) site.send(0, syn(n));
+  EXPECT_EQ(site.outcome.verdict, Verdict::kHeld);
+  site.send(0, syn(32));
   EXPECT_EQ(site.outcome.reason, DropReason::kNeighbourQueueFull);
 }
 

@@ -79,6 +79,21 @@ TEST(Selector, SCI77SlotBasedTakesTheMostFreeSlots) {
   EXPECT_EQ(site.active(1), 250u);
 }
 
+// Sessions that end at once leave all instances equal: each one still gets its turn.
+TEST(Selector, EqualsTakeTurns) {
+  for (const Balance balance : {Balance::kLeastConnections, Balance::kSlotBased}) {
+    SmallSite site(small_site(3, 100, balance));
+    std::map<dp::InstanceIndex, unsigned> taken;
+    for (unsigned n = 0; n < 30; ++n) {
+      site.send(0, syn(n));
+      ++taken[site.trace.instance];
+      site.send(0, syn(n).flags(kRst).seq(2));
+      site.pass(3 * dp::kSecond);
+    }
+    EXPECT_EQ(taken, (std::map<dp::InstanceIndex, unsigned>{{0, 10}, {1, 10}, {2, 10}}));
+  }
+}
+
 // l4lb facts, row 20: workers do not all begin with the first instance.
 TEST(Selector, WorkersBeginAtDifferentInstances) {
   SmallSite site(small_site(4, 100), 256, 4);
