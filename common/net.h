@@ -19,12 +19,8 @@ namespace margay {
 // Host value to and from the order of the wire (big endian), RFC 1700.
 constexpr uint16_t swap16(uint16_t v) { return static_cast<uint16_t>((v << 8) | (v >> 8)); }
 constexpr uint32_t swap32(uint32_t v) { return __builtin_bswap32(v); }
-constexpr uint16_t to_wire16(uint16_t v) {
-  return std::endian::native == std::endian::little ? swap16(v) : v;
-}
-constexpr uint32_t to_wire32(uint32_t v) {
-  return std::endian::native == std::endian::little ? swap32(v) : v;
-}
+constexpr uint16_t to_wire16(uint16_t v) { return std::endian::native == std::endian::little ? swap16(v) : v; }
+constexpr uint32_t to_wire32(uint32_t v) { return std::endian::native == std::endian::little ? swap32(v) : v; }
 constexpr uint16_t from_wire16(uint16_t v) { return to_wire16(v); }
 constexpr uint32_t from_wire32(uint32_t v) { return to_wire32(v); }
 
@@ -77,12 +73,8 @@ struct IpAddress {
   bool is_multicast() const {  // 224.0.0.0/4, ff00::/8; 255.255.255.255 too
     return is_v4() ? bytes[12] >= 224 : bytes[0] == 0xff;
   }
-  friend bool operator==(const IpAddress& a, const IpAddress& b) {
-    return a.high() == b.high() && a.low() == b.low();
-  }
-  friend std::strong_ordering operator<=>(const IpAddress& a, const IpAddress& b) {
-    return a.bytes <=> b.bytes;
-  }
+  friend bool operator==(const IpAddress& a, const IpAddress& b) { return a.high() == b.high() && a.low() == b.low(); }
+  friend std::strong_ordering operator<=>(const IpAddress& a, const IpAddress& b) { return a.bytes <=> b.bytes; }
 
   std::string format() const;  // "192.0.2.1", "2001:db8::1"
   static Result<IpAddress> parse(std::string_view text);

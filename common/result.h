@@ -18,9 +18,7 @@ struct [[nodiscard]] Error {
 };
 
 // Puts "where: " before an error that crosses a layer.
-inline Error in(std::string where, const Error& error) {
-  return Error{std::move(where) + ": " + error.message};
-}
+inline Error in(std::string where, const Error& error) { return Error{std::move(where) + ": " + error.message}; }
 
 template <class T>
 class [[nodiscard]] Result {

@@ -22,12 +22,12 @@ struct PortInfo {
   std::string name, device, driver;
   MacAddress mac;
   bool link_up = false;
-  uint32_t link_mbps = 0;             // 0: unknown
+  uint32_t link_mbps = 0;  // 0: unknown
   uint16_t mtu = 0;
   uint16_t rx_queues = 0, tx_queues = 0;
   int numa_node = -1;
   bool promiscuous = false;
-  std::string kernel;                 // exception path's interface, empty: none
+  std::string kernel;  // exception path's interface, empty: none
 };
 
 struct PortStats {
@@ -70,10 +70,10 @@ class DataPlane {
 
   const SiteConfig config;
   SharedState& shared;
-  std::vector<Mailbox>& mailboxes;    // by worker
+  std::vector<Mailbox>& mailboxes;  // by worker
   PortInspector& ports;
-  std::atomic<bool> stop{false};      // `shutdown`, SIGTERM
-  Nanoseconds (*now)() = nullptr;     // the workers' clock
+  std::atomic<bool> stop{false};   // `shutdown`, SIGTERM
+  Nanoseconds (*now)() = nullptr;  // the workers' clock
 
  private:
   std::unique_ptr<SiteTable> table_;

@@ -26,7 +26,8 @@ class Mailbox {
 
   // Worker: runs a waiting job, if any. One relaxed load when there is none.
   void serve(FastPath& fast_path, const SiteTable& table) {
-    if (waiting_.load(std::memory_order_relaxed) != nullptr) [[unlikely]] serve_waiting(fast_path, table);
+    if (waiting_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+      serve_waiting(fast_path, table);
   }
 
  private:

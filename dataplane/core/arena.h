@@ -19,7 +19,7 @@ namespace margay::dp {
 
 class Arena {
  public:
-  Arena() = default;                                      // only counts
+  Arena() = default;                                             // only counts
   explicit Arena(std::span<std::byte> block) : block_(block) {}  // zeroed, aligned to a cache line
 
   // n value-initialised objects, each array on its own cache line. Empty when only counting.

@@ -13,15 +13,19 @@ constexpr Tick kLate = 100;  // a second
 EndReason end_of(const FlowEntry& e) {
   switch (e.state) {
     case FlowState::kTimeWait:
-    case FlowState::kClosing: return EndReason::kFin;
-    case FlowState::kHalfClosed: return (e.flags & kTwoKeys) == 0 ? EndReason::kFin : EndReason::kTimeout;
-    case FlowState::kResetGrace: return EndReason::kReset;
+    case FlowState::kClosing:
+      return EndReason::kFin;
+    case FlowState::kHalfClosed:
+      return (e.flags & kTwoKeys) == 0 ? EndReason::kFin : EndReason::kTimeout;
+    case FlowState::kResetGrace:
+      return EndReason::kReset;
     case FlowState::kFree:
     case FlowState::kUdpUnreplied:
     case FlowState::kUdpReplied:
     case FlowState::kSynSent:
     case FlowState::kSynReceived:
-    case FlowState::kEstablished: return EndReason::kTimeout;
+    case FlowState::kEstablished:
+      return EndReason::kTimeout;
   }
   return EndReason::kTimeout;
 }
@@ -30,25 +34,31 @@ EndReason end_of(const FlowEntry& e) {
 
 Tick FastPath::timeout(const FlowEntry& e, const Sci& sci) {
   switch (e.state) {
-    case FlowState::kUdpUnreplied: return sci.unreplied;
+    case FlowState::kUdpUnreplied:
+      return sci.unreplied;
     case FlowState::kSynSent:
-    case FlowState::kSynReceived: return sci.embryonic;
+    case FlowState::kSynReceived:
+      return sci.embryonic;
     // One-way: the server's FIN is never seen, so the client's begins the end.
-    case FlowState::kHalfClosed: return (e.flags & kTwoKeys) == 0 ? sci.closing : sci.established;
-    case FlowState::kClosing: return sci.closing;
-    case FlowState::kTimeWait: return sci.time_wait;
-    case FlowState::kResetGrace: return sci.reset_grace;
+    case FlowState::kHalfClosed:
+      return (e.flags & kTwoKeys) == 0 ? sci.closing : sci.established;
+    case FlowState::kClosing:
+      return sci.closing;
+    case FlowState::kTimeWait:
+      return sci.time_wait;
+    case FlowState::kResetGrace:
+      return sci.reset_grace;
     case FlowState::kFree:
     case FlowState::kUdpReplied:
-    case FlowState::kEstablished: return sci.established;
+    case FlowState::kEstablished:
+      return sci.established;
   }
   return sci.established;
 }
 
 uint64_t FastPath::hash_of(const FlowEntry& e, Direction direction, const SiteTable& table) const {
   const uint64_t client = hash_client(config_.secret, e.client, e.client_port, e.protocol);
-  const uint32_t service =
-      direction == Direction::kFromClient ? e.frontend : table.endpoint_of_instance[e.instance];
+  const uint32_t service = direction == Direction::kFromClient ? e.frontend : table.endpoint_of_instance[e.instance];
   return hash_key(config_.secret, client, direction, service);
 }
 
@@ -150,7 +160,10 @@ void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
   const uint32_t n = neighbour_of_client(table, entry.client, client_hash, now, ignored);
   if (n == kNoIndex || !neighbours_.at(n).usable()) return;
   const Neighbour& back = neighbours_.at(n);
-  const ResetFields to_client{shown.address, entry.client, to_wire16(shown.port), entry.client_port,
+  const ResetFields to_client{shown.address,
+                              entry.client,
+                              to_wire16(shown.port),
+                              entry.client_port,
                               opening ? entry.instance_next : entry.client_acked,
                               opening ? entry.client_next : 0};
   Frame* frame = own_frame(Outcome::transmit(back.port));

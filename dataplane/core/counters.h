@@ -17,12 +17,8 @@ namespace margay::dp {
 
 class Counter {
  public:
-  void add(uint64_t n = 1) {
-    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-  void subtract(uint64_t n = 1) {
-    value_.store(value_.load(std::memory_order_relaxed) - n, std::memory_order_relaxed);
-  }
+  void add(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void subtract(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) - n, std::memory_order_relaxed); }
   uint64_t get() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -35,26 +31,26 @@ inline constexpr size_t kEndReasons = 7;
 std::string_view name_of(EndReason r);  // "fin"
 
 struct alignas(kCacheLine) InstanceCounters {  // per worker and instance
-  Counter packets_in, bytes_in;    // from clients
-  Counter packets_out, bytes_out;  // from the instance, modes with two directions
-  Counter active;                  // sessions that hold a slot now
-  Counter bindings;                // entries that name the instance now, slot or not
-  Counter opened;                  // slots taken
-  Counter refused_full;            // passed over for want of a slot
-  std::array<Counter, kEndReasons> ended;  // slots released, by reason
+  Counter packets_in, bytes_in;                // from clients
+  Counter packets_out, bytes_out;              // from the instance, modes with two directions
+  Counter active;                              // sessions that hold a slot now
+  Counter bindings;                            // entries that name the instance now, slot or not
+  Counter opened;                              // slots taken
+  Counter refused_full;                        // passed over for want of a slot
+  std::array<Counter, kEndReasons> ended;      // slots released, by reason
 };
 
 struct alignas(kCacheLine) WorkerCounters {
-  Counter packets;                 // taken from ports, rings and kernel interfaces
-  Counter hits, misses;            // of SCI traffic, in the flow table
-  Counter handed_over, taken_over; // to and from other workers
-  Counter held, released;          // waiting for a next hop
+  Counter packets;                  // taken from ports, rings and kernel interfaces
+  Counter hits, misses;             // of SCI traffic, in the flow table
+  Counter handed_over, taken_over;  // to and from other workers
+  Counter held, released;           // waiting for a next hop
   Counter consumed, transmitted, to_kernel, from_kernel;
-  Counter own_frames;              // made by us: ARP, ND, resets to the other side
+  Counter own_frames;                         // made by us: ARP, ND, resets to the other side
   Counter no_healthy_instance, no_free_slot;  // new flows refused (D-46)
-  Counter evicted;                 // transient bindings that gave way
+  Counter evicted;                            // transient bindings that gave way
   Counter flow_insert_failed;
-  Counter slot_races_lost;         // chosen instance had no slot any more, another was tried
+  Counter slot_races_lost;            // chosen instance had no slot any more, another was tried
   Counter timers_fired, timers_late;  // late: more than a second behind
   Counter audit_passes, audit_differences;
   Counter polls, idle_polls;

@@ -282,10 +282,17 @@ void FastPath::count_outcomes(Context& c) {
     switch (c.burst.outcomes[i].verdict) {
       case Verdict::kTransmit:
       case Verdict::kKernel:
-      case Verdict::kHandOver: break;
-      case Verdict::kHeld: counters_.held.add(); break;
-      case Verdict::kConsumed: counters_.consumed.add(); break;
-      case Verdict::kDrop: counters_.drop(c.burst.outcomes[i].reason); break;
+      case Verdict::kHandOver:
+        break;
+      case Verdict::kHeld:
+        counters_.held.add();
+        break;
+      case Verdict::kConsumed:
+        counters_.consumed.add();
+        break;
+      case Verdict::kDrop:
+        counters_.drop(c.burst.outcomes[i].reason);
+        break;
     }
   }
 }

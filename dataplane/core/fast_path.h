@@ -32,17 +32,17 @@ namespace margay::dp {
 struct FastPathConfig {
   WorkerIndex self = 0;
   WorkerIndex workers = 1;
-  uint32_t flows = 1024;             // entries of this worker
-  HashSecret secret;                 // the same in all workers
-  double resets_per_second = 1000;   // to packets of unknown flows; burst the same
-  double icmp_per_second = 1000;     // ICMP errors (RFC 1812 §4.3.2.8, RFC 4443 §2.4 f); burst the same
+  uint32_t flows = 1024;            // entries of this worker
+  HashSecret secret;                // the same in all workers
+  double resets_per_second = 1000;  // to packets of unknown flows; burst the same
+  double icmp_per_second = 1000;    // ICMP errors (RFC 1812 §4.3.2.8, RFC 4443 §2.4 f); burst the same
 };
 
 // What was decided about a packet of the last burst and why, for replay and explain.
 struct PacketTrace {
   Direction direction = Direction::kFromClient;
   bool new_binding = false;
-  int8_t slot_change = 0;            // +1 taken, -1 released, by this packet
+  int8_t slot_change = 0;  // +1 taken, -1 released, by this packet
   FlowState state_before = FlowState::kFree, state_after = FlowState::kFree;
   SciIndex sci = kNoIndex;
   InstanceIndex instance = kNoIndex;
@@ -99,8 +99,8 @@ class FastPath {
   };
   // A packet that belongs to a flow, or is about to begin one.
   struct Lane {
-    uint32_t packet;       // index in the burst
-    uint32_t service;      // frontend or endpoint
+    uint32_t packet;   // index in the burst
+    uint32_t service;  // frontend or endpoint
     uint64_t client_hash;
   };
 

@@ -17,16 +17,16 @@ namespace margay::dp {
 
 // State of a binding. TCP states are those of dataplane/core/tcp_state.h.
 enum class FlowState : uint8_t {
-  kFree = 0,        // entry is not in use
-  kUdpUnreplied,    // nothing seen from the instance yet (one-way modes: never leaves by a reply)
+  kFree = 0,      // entry is not in use
+  kUdpUnreplied,  // nothing seen from the instance yet (one-way modes: never leaves by a reply)
   kUdpReplied,
-  kSynSent,         // embryonic: client's SYN seen
-  kSynReceived,     // embryonic: instance's SYN-ACK seen too
+  kSynSent,      // embryonic: client's SYN seen
+  kSynReceived,  // embryonic: instance's SYN-ACK seen too
   kEstablished,
-  kHalfClosed,      // one FIN seen; one-way modes: the client's
-  kClosing,         // both FINs seen, not both acknowledged: two-way modes only
-  kTimeWait,        // slot released, tuple held
-  kResetGrace,      // in-window RST seen; slot still held for a moment
+  kHalfClosed,  // one FIN seen; one-way modes: the client's
+  kClosing,     // both FINs seen, not both acknowledged: two-way modes only
+  kTimeWait,    // slot released, tuple held
+  kResetGrace,  // in-window RST seen; slot still held for a moment
 };
 inline constexpr size_t kFlowStates = 10;
 
@@ -36,30 +36,30 @@ enum FlowFlag : uint8_t {
   kHoldsProvisional = 1 << 1,  // charged in the instance's provisional ledger too (D-45)
   kClientFin = 1 << 2,
   kInstanceFin = 1 << 3,
-  kAdopted = 1 << 4,           // began in mid-flow (unknown_flow: adopt) or in another process
-  kTwoKeys = 1 << 5,           // the reply direction is in the table too
-  kResetByInstance = 1 << 6,   // kResetGrace: who sent the RST
+  kAdopted = 1 << 4,          // began in mid-flow (unknown_flow: adopt) or in another process
+  kTwoKeys = 1 << 5,          // the reply direction is in the table too
+  kResetByInstance = 1 << 6,  // kResetGrace: who sent the RST
 };
 
 struct alignas(kCacheLine) FlowEntry {
-  IpAddress client;             // key
-  uint16_t client_port;         // key, wire order
-  Protocol protocol;            // key
+  IpAddress client;      // key
+  uint16_t client_port;  // key, wire order
+  Protocol protocol;     // key
   FlowState state;
-  FrontendIndex frontend;       // key of the direction from the client
-  InstanceIndex instance;       // its endpoint is the key of the reply direction
+  FrontendIndex frontend;  // key of the direction from the client
+  InstanceIndex instance;  // its endpoint is the key of the reply direction
   uint16_t instance_generation;
-  uint16_t snat_port;           // full-nat: key of the reply direction, wire order; else 0
-  uint32_t client_next;         // TCP: sequence number behind the highest byte that the client sent
-  uint32_t instance_next;       // the same of the instance; in kSynReceived its initial number + 1
-  uint32_t client_acked;        // highest acknowledgement that the client sent
-  uint32_t instance_acked;      // highest acknowledgement that the instance sent
+  uint16_t snat_port;       // full-nat: key of the reply direction, wire order; else 0
+  uint32_t client_next;     // TCP: sequence number behind the highest byte that the client sent
+  uint32_t instance_next;   // the same of the instance; in kSynReceived its initial number + 1
+  uint32_t client_acked;    // highest acknowledgement that the client sent
+  uint32_t instance_acked;  // highest acknowledgement that the instance sent
   Tick last_seen;
   EntryIndex timer_next;
-  uint32_t timer_previous;      // an entry, or a slot of the wheel with the top bit set
-  uint8_t flags;                // FlowFlag
-  uint8_t snat_address;         // full-nat: which of the SCI's SNAT addresses
-  uint16_t adoption;            // written last: 0 while the entry is not whole
+  uint32_t timer_previous;  // an entry, or a slot of the wheel with the top bit set
+  uint8_t flags;            // FlowFlag
+  uint8_t snat_address;     // full-nat: which of the SCI's SNAT addresses
+  uint16_t adoption;        // written last: 0 while the entry is not whole
 };
 static_assert(sizeof(FlowEntry) == kCacheLine);
 static_assert(offsetof(FlowEntry, frontend) == 20 && offsetof(FlowEntry, client_next) == 32 &&
@@ -75,11 +75,13 @@ constexpr bool is_transient(FlowState s) {
     case FlowState::kSynReceived:
     case FlowState::kClosing:
     case FlowState::kTimeWait:
-    case FlowState::kResetGrace: return true;
+    case FlowState::kResetGrace:
+      return true;
     case FlowState::kFree:
     case FlowState::kUdpReplied:
     case FlowState::kEstablished:
-    case FlowState::kHalfClosed: return false;
+    case FlowState::kHalfClosed:
+      return false;
   }
   return false;
 }

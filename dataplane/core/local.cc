@@ -85,7 +85,7 @@ Frame* FastPath::own_frame(Outcome outcome) {
                                                            : DropReason::kNoSuchService);
     return;
   }
-  const DropReason unwanted = kind != LocalKind::kNone           ? DropReason::kNotForUs
+  const DropReason unwanted = kind != LocalKind::kNone       ? DropReason::kNotForUs
                               : p.layer == Layer::kFragment  ? DropReason::kFragment
                               : p.layer == Layer::kExtension ? DropReason::kExtensionHeader
                                                              : DropReason::kNotForUs;

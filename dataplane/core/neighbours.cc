@@ -52,8 +52,7 @@ uint32_t Neighbours::on_link(PortIndex port, const IpAddress& address, Tick now)
     if (n.waiting > 0) continue;
     if (n.state == NeighbourState::kUnused) {
       if (oldest == nullptr || oldest->state != NeighbourState::kUnused) oldest = &n;
-    } else if (oldest == nullptr ||
-               (oldest->state != NeighbourState::kUnused && tick_after(oldest->used, n.used))) {
+    } else if (oldest == nullptr || (oldest->state != NeighbourState::kUnused && tick_after(oldest->used, n.used))) {
       oldest = &n;
     }
   }
@@ -168,8 +167,7 @@ uint32_t Neighbours::next_question(Tick now) {
   while (scanned_ < std::min(kScan, total)) {
     ++scanned_;
     cursor_ = cursor_ + 1 < total ? cursor_ + 1 : 0;
-    const uint32_t index =
-        cursor_ < pinned_ ? cursor_ : static_cast<uint32_t>(pinned_max_ + (cursor_ - pinned_));
+    const uint32_t index = cursor_ < pinned_ ? cursor_ : static_cast<uint32_t>(pinned_max_ + (cursor_ - pinned_));
     if (entries_[index].state != NeighbourState::kUnused && ask(index, now)) return index;
   }
   return kNoIndex;

@@ -8,8 +8,8 @@
 //
 // Resolution: asked at once, then once a second; after kAttempts without an answer what waits is dropped. Pinned
 // ones are asked for from the start and for ever, the others while packets come. A known address is confirmed
-// again after kReachable and used meanwhile; without an answer to kAttempts it is forgotten (RFC 4861 §7.3). Waiting packets: at most kWaitingPerHop a next hop and kWaitingMax in all (RFC 1122 §2.3.2.2,
-// RFC 4861 §7.2.2). One worker.
+// again after kReachable and used meanwhile; without an answer to kAttempts it is forgotten (RFC 4861 §7.3). Waiting
+// packets: at most kWaitingPerHop a next hop and kWaitingMax in all (RFC 1122 §2.3.2.2, RFC 4861 §7.2.2). One worker.
 
 #include <array>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Neighbour {
   NeighbourState state = NeighbourState::kUnused;
   uint8_t attempts = 0;
   uint8_t waiting = 0;
-  Tick confirmed = 0;      // last heard of
+  Tick confirmed = 0;  // last heard of
   Tick asked = 0;
   Tick used = 0;
 
@@ -46,8 +46,8 @@ class Neighbours {
   static constexpr size_t kWaitingMax = 512;
   static constexpr uint8_t kWaitingPerHop = 32;
   static constexpr uint8_t kAttempts = 3;
-  static constexpr Tick kRetry = 100;      // 1 s
-  static constexpr Tick kReachable = 3000; // 30 s
+  static constexpr Tick kRetry = 100;       // 1 s
+  static constexpr Tick kReachable = 3000;  // 30 s
 
   // `seed` keeps a client from aiming at one set of the hosts' part.
   Neighbours(Arena& arena, size_t pinned_max, uint64_t seed);
@@ -96,11 +96,11 @@ class Neighbours {
   size_t pinned_max_;
   size_t pinned_ = 0;
   uint64_t seed_;
-  uint64_t adopted_ = 0;          // SiteTable::next_hops_version
+  uint64_t adopted_ = 0;  // SiteTable::next_hops_version
   size_t waiting_count_ = 0;
   uint32_t cursor_ = 0, scanned_ = 0;
   Tick scan_tick_ = 0;
-  bool news_ = false;             // something was learnt or given up since release()
+  bool news_ = false;  // something was learnt or given up since release()
 };
 
 }  // namespace margay::dp

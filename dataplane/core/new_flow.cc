@@ -40,7 +40,8 @@ void FastPath::unknown_flow(Context& c, uint32_t lane) {
       turn_into_reset(c.burst.packets[i], parsed_[i], c.table.ports[c.burst.packets[i].port]);
       outcome = Outcome::transmit(c.burst.packets[i].port);
       return;
-    case UnknownFlow::kDrop: break;
+    case UnknownFlow::kDrop:
+      break;
   }
   outcome = Outcome::drop(DropReason::kUnknownFlow);
 }
@@ -65,8 +66,8 @@ DropReason FastPath::select_and_bind(Context& c, uint32_t lane, HealthState want
   const SciIndex sci = traces_[i].sci;
   candidates = selector_.begin(c.table, sci, wanted) > 0;
   // Only a TCP flow that begins with a SYN and whose replies are seen can prove itself (D-45).
-  const bool provisional = parsed_[i].layer == Layer::kTcp && c.table.scis[sci].mode == Mode::kNat &&
-                           (parsed_[i].tcp_flags & kSyn) != 0;
+  const bool provisional =
+      parsed_[i].layer == Layer::kTcp && c.table.scis[sci].mode == Mode::kNat && (parsed_[i].tcp_flags & kSyn) != 0;
   DropReason why = DropReason::kNoFreeSlot;
   for (InstanceIndex k = selector_.next(); k != kNoIndex; k = selector_.next()) {
     uint8_t flags = 0;

@@ -138,8 +138,7 @@ void turn_into_reset(Packet& packet, const Parsed& parsed, const TablePort& port
   ResetFields r{parsed.destination, parsed.source, parsed.destination_port, parsed.source_port,
                 acked ? parsed.acknowledgement : 0};
   const uint32_t acknowledgement = acked ? 0 : parsed.sequence + parsed.sequence_length();
-  const uint16_t length =
-      write_reset(packet.data + parsed.l3_offset, r, acknowledgement, acked ? kRst : kRst | kAck);
+  const uint16_t length = write_reset(packet.data + parsed.l3_offset, r, acknowledgement, acked ? kRst : kRst | kAck);
   packet.resize(static_cast<uint16_t>(parsed.l3_offset + length));
 }
 

@@ -53,7 +53,7 @@ struct Frame {
   static constexpr size_t kBytesMax = 128;
   std::array<uint8_t, kBytesMax> bytes;
   uint16_t length = 0;
-  Outcome outcome;      // transmit, kernel or hand_over
+  Outcome outcome;           // transmit, kernel or hand_over
   PortIndex port = kNoPort;  // for hand_over: the port it belongs to
 };
 

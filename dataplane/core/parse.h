@@ -25,26 +25,24 @@ enum class Layer : uint8_t {
 enum TcpFlag : uint8_t { kFin = 1, kSyn = 2, kRst = 4, kPsh = 8, kAck = 16, kUrg = 32 };
 
 struct Parsed {
-  IpAddress source, destination;   // kIp and above
-  uint32_t sequence = 0, acknowledgement = 0;  // TCP, host order
+  IpAddress source, destination;                   // kIp and above
+  uint32_t sequence = 0, acknowledgement = 0;      // TCP, host order
   uint16_t source_port = 0, destination_port = 0;  // TCP and UDP, wire order
-  uint16_t ethertype = 0;          // host order, behind the VLAN tag if there is one
-  uint16_t l3_offset = 0, l4_offset = 0;  // from the start of the frame
-  uint16_t ip_length = 0;          // IP packet, header included; the frame may be longer (Ethernet padding)
-  uint16_t l4_payload = 0;         // bytes behind the TCP or UDP header
-  uint16_t vlan = 0;               // VLAN id of the tag, 0 without one
+  uint16_t ethertype = 0;                          // host order, behind the VLAN tag if there is one
+  uint16_t l3_offset = 0, l4_offset = 0;           // from the start of the frame
+  uint16_t ip_length = 0;   // IP packet, header included; the frame may be longer (Ethernet padding)
+  uint16_t l4_payload = 0;  // bytes behind the TCP or UDP header
+  uint16_t vlan = 0;        // VLAN id of the tag, 0 without one
   Layer layer = Layer::kOther;
   DropReason error = DropReason::kNone;  // not kNone: nothing but what was read before it is valid
-  uint8_t protocol = 0;            // IPv4 protocol, or IPv6 next header (the first)
-  uint8_t tcp_flags = 0;           // TcpFlag
-  uint8_t ttl = 0;                 // or hop limit
+  uint8_t protocol = 0;                  // IPv4 protocol, or IPv6 next header (the first)
+  uint8_t tcp_flags = 0;                 // TcpFlag
+  uint8_t ttl = 0;                       // or hop limit
   bool is_v4 = false;
   bool tagged = false;
 
   // TCP: sequence numbers that this segment covers, SYN and FIN counted (RFC 9293 §3.4).
-  uint32_t sequence_length() const {
-    return l4_payload + ((tcp_flags & kSyn) != 0) + ((tcp_flags & kFin) != 0);
-  }
+  uint32_t sequence_length() const { return l4_payload + ((tcp_flags & kSyn) != 0) + ((tcp_flags & kFin) != 0); }
 };
 
 // IPv4 header checksum, TCP data offset, UDP length, ICMP length, addresses that may not appear on the wire

@@ -12,8 +12,7 @@ namespace margay::dp {
 
 // Gives the frame the link-layer header of a port it leaves by: MACs, and the port's VLAN tag or none. False when
 // a tag must be added and there is no headroom; nothing has changed then.
-[[nodiscard]] bool set_link_layer(Packet& packet, Parsed& parsed, const MacAddress& destination,
-                                  const TablePort& port);
+[[nodiscard]] bool set_link_layer(Packet& packet, Parsed& parsed, const MacAddress& destination, const TablePort& port);
 
 // Which end of the packet is changed.
 enum class End : uint8_t { kSource, kDestination };

@@ -42,10 +42,12 @@ uint64_t Selector::free_slots(InstanceIndex i) const {
 
 bool Selector::better(InstanceIndex a, InstanceIndex b) const {
   switch (sci_->balance) {
-    case Balance::kRoundRobin: return credit_[a] > credit_[b];
+    case Balance::kRoundRobin:
+      return credit_[a] > credit_[b];
     case Balance::kLeastConnections:
       return shared_.active(a) * table_->instances[b].weight < shared_.active(b) * table_->instances[a].weight;
-    case Balance::kSlotBased: return free_slots(a) > free_slots(b);
+    case Balance::kSlotBased:
+      return free_slots(a) > free_slots(b);
   }
   return false;
 }

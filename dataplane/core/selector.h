@@ -40,7 +40,7 @@ class Selector {
   std::span<int64_t> credit_;    // round-robin, by instance
   std::span<uint32_t> offered_;  // by instance: the choice that offered it last
   uint32_t choice_ = 0;
-  int64_t weights_ = 0;          // of the candidates
+  int64_t weights_ = 0;  // of the candidates
   const SiteTable* table_ = nullptr;
   const Sci* sci_ = nullptr;
   HealthState wanted_ = HealthState::kHealthy;

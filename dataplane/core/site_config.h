@@ -27,11 +27,11 @@ enum class HealthState : uint8_t { kHealthy, kDegraded, kUnhealthy, kUnknown };
 
 struct PortConfig {
   std::string name;
-  std::string device;                    // PCI address, or an EAL vdev with its arguments
+  std::string device;  // PCI address, or an EAL vdev with its arguments
   std::optional<MacAddress> mac;
-  std::string kernel;                    // exception path's interface name; empty: none
-  uint16_t vlan = 0;                     // 0: untagged
-  uint16_t mtu = 1500;                   // bytes of IP packet
+  std::string kernel;   // exception path's interface name; empty: none
+  uint16_t vlan = 0;    // 0: untagged
+  uint16_t mtu = 1500;  // bytes of IP packet
   std::vector<Prefix> addresses;
   std::vector<IpAddress> gateways;
   std::vector<std::pair<IpAddress, MacAddress>> neighbours;
@@ -40,26 +40,26 @@ struct PortConfig {
 // A rule that lets a frame inject client packets: every member that is set must match.
 struct ForwarderConfig {
   bool any = false;
-  PortIndex port = kNoPort;              // kNoPort: any port
+  PortIndex port = kNoPort;  // kNoPort: any port
   std::optional<MacAddress> mac;
   std::optional<uint16_t> vlan;
 };
 
 struct InstanceConfig {
-  std::string id;                        // SI-ID
+  std::string id;  // SI-ID
   IpAddress address;
   uint16_t port = 0;
   std::optional<MacAddress> mac;
-  uint32_t max_sessions = 0;             // slots
-  uint16_t weight = 1;                   // 0: takes no new flow
+  uint32_t max_sessions = 0;  // slots
+  uint16_t weight = 1;        // 0: takes no new flow
 };
 
-struct TimersConfig {                    // all in nanoseconds
+struct TimersConfig {  // all in nanoseconds
   Nanoseconds embryonic = 5 * kSecond;
   Nanoseconds closing = 10 * kSecond;
   Nanoseconds time_wait = 60 * kSecond;
   Nanoseconds reset_grace = 2 * kSecond;
-  Nanoseconds unreplied = 5 * kSecond;   // UDP
+  Nanoseconds unreplied = 5 * kSecond;  // UDP
 };
 
 struct SciConfig {
@@ -73,19 +73,19 @@ struct SciConfig {
   WhenNoneHealthy when_none_healthy = WhenNoneHealthy::kDegraded;
   WhenFull when_full = WhenFull::kReject;
   UnknownFlow unknown_flow = UnknownFlow::kReset;
-  double provisional_share = 0.5;        // of an instance's limit, at least one slot (D-45)
-  double degradation_factor = 0.5;       // D-7
+  double provisional_share = 0.5;   // of an instance's limit, at least one slot (D-45)
+  double degradation_factor = 0.5;  // D-7
   Nanoseconds drain_deadline = 600 * kSecond;
   std::vector<InstanceConfig> instances;
 };
 
 struct SiteConfig {
-  std::string file;                      // where it was read from, for messages
+  std::string file;  // where it was read from, for messages
   std::string site;
   std::string cli_socket = "/run/margay/cli.sock";
   uint16_t workers = 1;
   Idle idle = Idle::kSpin;
-  uint32_t flows = 1'000'000;            // bindings over all workers
+  uint32_t flows = 1'000'000;  // bindings over all workers
   std::vector<PortConfig> ports;
   std::vector<ForwarderConfig> forwarders;
   std::vector<SciConfig> scis;

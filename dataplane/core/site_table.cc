@@ -76,8 +76,8 @@ PortIndex SiteTable::on_link(const IpAddress& address) const {
 
 bool SiteTable::authorised(PortIndex port, const MacAddress& source, uint16_t vlan) const {
   return std::any_of(forwarders.begin(), forwarders.end(), [&](const ForwarderConfig& f) {
-    return f.any || ((f.port == kNoPort || f.port == port) && (!f.mac || *f.mac == source) &&
-                     (!f.vlan || *f.vlan == vlan));
+    return f.any ||
+           ((f.port == kNoPort || f.port == port) && (!f.mac || *f.mac == source) && (!f.vlan || *f.vlan == vlan));
   });
 }
 

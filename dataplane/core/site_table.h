@@ -28,12 +28,12 @@ namespace margay::dp {
 struct NextHop {
   PortIndex port = kNoPort;
   IpAddress address;
-  MacAddress mac;            // zero: ask by ARP or ND
+  MacAddress mac;  // zero: ask by ARP or ND
 };
 
 struct TablePort {
   MacAddress mac;
-  uint16_t vlan = 0;         // 0: untagged
+  uint16_t vlan = 0;  // 0: untagged
   uint16_t mtu = 1500;
   bool has_kernel = false;
   std::vector<Prefix> addresses;
@@ -52,19 +52,17 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
   EndpointIndex endpoint = kNoIndex;
   NextHopIndex next_hop = kNoIndex;
   IpAddress address;
-  uint16_t port = 0;         // wire order
+  uint16_t port = 0;  // wire order
   uint16_t generation = 1;
   uint16_t weight = 1;
   HealthState health = HealthState::kHealthy;
   Admin admin = Admin::kEnabled;
-  Tick drain_deadline = 0;   // kDraining: sessions end then
-  uint32_t max_sessions = 0; // the ledger's limit, for show
+  Tick drain_deadline = 0;    // kDraining: sessions end then
+  uint32_t max_sessions = 0;  // the ledger's limit, for show
   std::string si_id;
 
   // May it take a new flow at all? One rule for every algorithm (SCI-74, D-23, D-33).
-  bool takes_new_flows(HealthState wanted) const {
-    return admin == Admin::kEnabled && weight > 0 && health == wanted;
-  }
+  bool takes_new_flows(HealthState wanted) const { return admin == Admin::kEnabled && weight > 0 && health == wanted; }
   // May its existing sessions go on? (D-22, D-23, D-33; `set instance ... disable` ends them.)
   bool keeps_sessions(Tick now) const {
     return admin == Admin::kEnabled ? health != HealthState::kUnhealthy
@@ -91,20 +89,19 @@ class SiteTable {
  public:
   // Checks what the reader of the site file cannot see alone (addresses that clash, instances that no port
   // reaches, families that do not fit); the error names the key.
-  static Result<std::unique_ptr<SiteTable>> build(const SiteConfig& config,
-                                                  std::span<const MacAddress> port_macs);
+  static Result<std::unique_ptr<SiteTable>> build(const SiteConfig& config, std::span<const MacAddress> port_macs);
   // A copy to change and publish.
   std::unique_ptr<SiteTable> clone() const { return std::unique_ptr<SiteTable>(new SiteTable(*this)); }
 
   uint64_t version = 1;
-  uint64_t next_hops_version = 1;         // changes only when next_hops do
-  bool forwarding = true;                 // `stop` clears it: every packet of an SCI is dropped as stopped
+  uint64_t next_hops_version = 1;  // changes only when next_hops do
+  bool forwarding = true;          // `stop` clears it: every packet of an SCI is dropped as stopped
   std::vector<TablePort> ports;
   std::vector<ForwarderConfig> forwarders;
   std::vector<Frontend> frontends;
-  std::vector<Endpoint> endpoints;        // of instances
+  std::vector<Endpoint> endpoints;  // of instances
   std::vector<Sci> scis;
-  std::vector<Instance> instances;        // by InstanceIndex
+  std::vector<Instance> instances;                  // by InstanceIndex
   std::vector<EndpointIndex> endpoint_of_instance;  // the same by itself, for the flow table
   std::vector<NextHop> next_hops;
   std::vector<NextHopIndex> gateways_v4, gateways_v6;

@@ -16,34 +16,40 @@ constexpr uint32_t kOldConnection = 1u << 24;
 // What a packet means once its numbers are checked. A packet that means nothing changes nothing.
 enum class Event : uint8_t {
   kNothing,
-  kSynAck,      // instance answers the SYN
-  kProof,       // client acknowledges the instance's SYN
-  kData,        // anything else of an open connection
-  kFirstFin,    // one side has no more to send
-  kBothFins,    // the other side too
-  kBothAcked,   // both FINs are acknowledged
-  kReset,       // RST that its receiver will believe
-  kAlive,       // the side that seemed to reset goes on: the RST was not its own
+  kSynAck,     // instance answers the SYN
+  kProof,      // client acknowledges the instance's SYN
+  kData,       // anything else of an open connection
+  kFirstFin,   // one side has no more to send
+  kBothFins,   // the other side too
+  kBothAcked,  // both FINs are acknowledged
+  kReset,      // RST that its receiver will believe
+  kAlive,      // the side that seemed to reset goes on: the RST was not its own
 };
 constexpr size_t kEvents = 9;
 
 using S = FlowState;
-// [state - kSynSent][event]; kFree: no change.
+// [state - kSynSent][event]; kStay: no change. Columns: nothing, syn-ack, proof, data, first fin, both fins,
+// both acked, reset, alive (which state_without_reset() answers).
+constexpr S kStay = S::kFree, kSynRe = S::kSynReceived, kEst = S::kEstablished, kHalf = S::kHalfClosed;
+constexpr S kClos = S::kClosing, kTimeW = S::kTimeWait, kReset = S::kResetGrace;
+// clang-format off
 constexpr std::array<std::array<S, kEvents>, 6> kTwoWay{{
-    //            nothing   syn-ack            proof           data      first fin       both fins    both acked     reset            alive
-    /*SynSent*/  {S::kFree, S::kSynReceived,   S::kFree,       S::kFree, S::kFree,       S::kFree,    S::kFree,      S::kResetGrace,  S::kFree},
-    /*SynRecv*/  {S::kFree, S::kSynReceived,   S::kEstablished, S::kFree, S::kFree,      S::kFree,    S::kFree,      S::kResetGrace,  S::kFree},
-    /*Establ.*/  {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kHalfClosed, S::kClosing, S::kTimeWait,  S::kResetGrace,  S::kFree},
-    /*HalfCl.*/  {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kHalfClosed, S::kClosing, S::kTimeWait,  S::kResetGrace,  S::kFree},
-    /*Closing*/  {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kFree,       S::kClosing, S::kTimeWait,  S::kResetGrace,  S::kFree},
-    /*TimeWait*/ {S::kFree, S::kFree,          S::kFree,       S::kFree, S::kFree,       S::kFree,    S::kTimeWait,  S::kFree,        S::kFree},
+    /*SynSent*/     {kStay, kSynRe, kStay, kStay, kStay, kStay, kStay,  kReset, kStay},
+    /*SynReceived*/ {kStay, kSynRe, kEst,  kStay, kStay, kStay, kStay,  kReset, kStay},
+    /*Established*/ {kStay, kStay,  kStay, kStay, kHalf, kClos, kTimeW, kReset, kStay},
+    /*HalfClosed*/  {kStay, kStay,  kStay, kStay, kHalf, kClos, kTimeW, kReset, kStay},
+    /*Closing*/     {kStay, kStay,  kStay, kStay, kStay, kClos, kTimeW, kReset, kStay},
+    /*TimeWait*/    {kStay, kStay,  kStay, kStay, kStay, kStay, kTimeW, kStay,  kStay},
 }};
-// One-way: a client's FIN is a half-close; what follows refreshes the closing timer.
-constexpr std::array<std::array<S, kEvents>, 3> kOneWay{{
-    /*SynSent*/  {S::kFree, S::kFree, S::kFree, S::kEstablished, S::kHalfClosed, S::kFree, S::kFree, S::kResetGrace, S::kFree},
-    /*SynRecv*/  {S::kFree, S::kFree, S::kFree, S::kEstablished, S::kHalfClosed, S::kFree, S::kFree, S::kResetGrace, S::kFree},
-    /*Establ.*/  {S::kFree, S::kFree, S::kFree, S::kFree,        S::kHalfClosed, S::kFree, S::kFree, S::kResetGrace, S::kFree},
+// One-way: a client's FIN is a half-close; what follows refreshes the closing timer. Closing and TimeWait are never
+// reached, and a half-closed binding changes by a reset only.
+constexpr std::array<std::array<S, kEvents>, 4> kOneWay{{
+    /*SynSent*/     {kStay, kStay, kStay, kEst,  kHalf, kStay, kStay, kReset, kStay},
+    /*SynReceived*/ {kStay, kStay, kStay, kEst,  kHalf, kStay, kStay, kReset, kStay},
+    /*Established*/ {kStay, kStay, kStay, kStay, kHalf, kStay, kStay, kReset, kStay},
+    /*HalfClosed*/  {kStay, kStay, kStay, kStay, kStay, kStay, kStay, kReset, kStay},
 }};
+// clang-format on
 
 // What an entry was before a RST that turned out not to be its peer's own.
 S state_without_reset(const FlowEntry& e) {
@@ -76,7 +82,7 @@ Event reset_event(FlowEntry& e, const Parsed& p, Direction direction, bool two_w
   }
   if (!believed || e.state == S::kResetGrace) return Event::kNothing;
   e.flags = static_cast<uint8_t>(direction == Direction::kFromInstance ? e.flags | kResetByInstance
-                                                                        : e.flags & ~kResetByInstance);
+                                                                       : e.flags & ~kResetByInstance);
   return Event::kReset;
 }
 
@@ -127,8 +133,7 @@ S next_of(const FlowEntry& e, Event event, bool two_way) {
   if (e.state == S::kResetGrace) return S::kFree;
   const auto row = static_cast<size_t>(e.state) - static_cast<size_t>(S::kSynSent);
   const auto column = static_cast<size_t>(event);
-  if (two_way) return kTwoWay[row][column];
-  return row < kOneWay.size() ? kOneWay[row][column] : (event == Event::kReset ? S::kResetGrace : S::kFree);
+  return two_way ? kTwoWay[row][column] : kOneWay[row][column];
 }
 
 }  // namespace
@@ -151,16 +156,20 @@ bool starts_anew(const FlowEntry& e, const Parsed& syn) {
   if ((syn.tcp_flags & (kSyn | kAck)) != kSyn) return false;
   const bool old_duplicate = within(syn.sequence, e.client_next - kOldConnection, e.client_next);
   switch (e.state) {
-    case S::kResetGrace: return true;
+    case S::kResetGrace:
+      return true;
     case S::kClosing:
-    case S::kTimeWait: return !old_duplicate;
-    case S::kHalfClosed: return (e.flags & kTwoKeys) == 0 && !old_duplicate;
+    case S::kTimeWait:
+      return !old_duplicate;
+    case S::kHalfClosed:
+      return (e.flags & kTwoKeys) == 0 && !old_duplicate;
     case S::kFree:
     case S::kUdpUnreplied:
     case S::kUdpReplied:
     case S::kSynSent:
     case S::kSynReceived:
-    case S::kEstablished: return false;
+    case S::kEstablished:
+      return false;
   }
   return false;
 }

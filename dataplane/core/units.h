@@ -32,14 +32,14 @@ using FrontendIndex = uint32_t;  // one (address, port, protocol) of one SCI
 using EndpointIndex = uint32_t;  // one (address, port, protocol) of an instance; SCIs may share it
 using InstanceIndex = uint32_t;  // stable while any binding or slot names it
 using NextHopIndex = uint32_t;
-using EntryIndex = uint32_t;     // into a worker's flow entries
+using EntryIndex = uint32_t;  // into a worker's flow entries
 
 inline constexpr uint32_t kNoIndex = std::numeric_limits<uint32_t>::max();
 inline constexpr PortIndex kNoPort = std::numeric_limits<PortIndex>::max();
 
 inline constexpr size_t kWorkersMax = 32;
 inline constexpr size_t kPortsMax = 16;
-inline constexpr size_t kBurstMax = 32;    // packets per burst
-inline constexpr size_t kCacheLine = 64;   // bytes
+inline constexpr size_t kBurstMax = 32;   // packets per burst
+inline constexpr size_t kCacheLine = 64;  // bytes
 
 }  // namespace margay::dp

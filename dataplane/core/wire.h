@@ -12,7 +12,8 @@ namespace margay::dp {
 
 inline constexpr uint16_t kEtherIpv4 = 0x0800, kEtherArp = 0x0806, kEtherVlan = 0x8100, kEtherIpv6 = 0x86dd;
 inline constexpr uint16_t kEthernetBytes = 14, kVlanBytes = 4;
-inline constexpr uint16_t kIpv4Bytes = 20, kIpv6Bytes = 40, kTcpBytes = 20, kUdpBytes = 8, kIcmpBytes = 8, kArpBytes = 28;
+inline constexpr uint16_t kIpv4Bytes = 20, kIpv6Bytes = 40, kTcpBytes = 20, kUdpBytes = 8, kIcmpBytes = 8,
+                          kArpBytes = 28;
 inline constexpr uint8_t kOurTtl = 64;  // of packets that we make, RFC 1700
 
 inline uint16_t load16(const uint8_t* p) {

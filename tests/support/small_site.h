@@ -20,8 +20,9 @@ inline const MacAddress kSitePort0 = mac("02:00:00:00:0f:00"), kSitePort1 = mac(
 inline const MacAddress kSiteRouter = mac("02:00:00:00:00:01");
 
 // SCI 192.0.2.10:80, instances 10.1.0.11.. port 8080 with `max_sessions` slots each; next hops known.
-inline dp::SiteConfig small_site(size_t instances, uint32_t max_sessions, dp::Balance balance = dp::Balance::kRoundRobin,
-                                 dp::Mode mode = dp::Mode::kNat, Protocol protocol = Protocol::kTcp) {
+inline dp::SiteConfig small_site(size_t instances, uint32_t max_sessions,
+                                 dp::Balance balance = dp::Balance::kRoundRobin, dp::Mode mode = dp::Mode::kNat,
+                                 Protocol protocol = Protocol::kTcp) {
   dp::SiteConfig site;
   site.forwarders.push_back({.any = true, .port = dp::kNoPort, .mac = {}, .vlan = {}});
   dp::PortConfig clients, servers;
@@ -85,8 +86,9 @@ class SmallSite {
     burst_.handed_over = false;
     uint8_t* data = buffers_.back().data() + 128;
     std::memcpy(data, bytes.data(), bytes.size());
-    burst_.packets[0] = {data, nullptr, static_cast<uint16_t>(bytes.size()), 128,
-                         static_cast<uint16_t>(2048 - 128 - bytes.size()), port};
+    burst_.packets[0] = {
+        data, nullptr, static_cast<uint16_t>(bytes.size()), 128, static_cast<uint16_t>(2048 - 128 - bytes.size()),
+        port};
     worker(w).process(burst_, *table, now);
     if (burst_.outcomes[0].verdict == dp::Verdict::kHandOver) {
       w = burst_.outcomes[0].target;

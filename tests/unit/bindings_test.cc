@@ -14,7 +14,9 @@ using dp::Verdict;
 
 const char* const kSci = "192.0.2.10:80";
 
-std::string client(unsigned n) { return "198.51." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000"; }
+std::string client(unsigned n) {
+  return "198.51." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000";
+}
 
 PacketBuilder from_client(unsigned n, unsigned flags, uint32_t seq, uint32_t ack = 0) {
   return tcp(client(n), kSci).flags(flags).seq(seq).ack(ack).ether(kSiteRouter, kSitePort0);
@@ -215,7 +217,9 @@ TEST(Bindings, D33DrainEndsAtItsDeadline) {
                              .ether(kSitePort1, mac("02:00:00:01:00:01"))
                              .build());
   const Bytes to_client(frames[1].bytes.begin(), frames[1].bytes.begin() + frames[1].length);
-  EXPECT_EQ(to_client, tcp(kSci, client(1)).flags(kRst).seq(5001).window(0).dont_fragment().ether(kSitePort0, kSiteRouter).build());
+  EXPECT_EQ(
+      to_client,
+      tcp(kSci, client(1)).flags(kRst).seq(5001).window(0).dont_fragment().ether(kSitePort0, kSiteRouter).build());
 }
 
 // D-22: UDP is bound anew at once, TCP in mid-flow is reset.

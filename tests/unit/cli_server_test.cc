@@ -8,9 +8,11 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -22,6 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/cli/client.h"
+#include "common/cli/protocol.h"
 
 namespace margay {
 namespace {
@@ -45,13 +48,16 @@ int raw_connect(const std::string& path) {
   return -1;
 }
 
-// Everything until the other side has sent `lines` lines or closed.
+// Everything until the other side has sent `lines` lines, closed, or said nothing for ten seconds.
 std::string raw_read(int fd, size_t lines) {
+  const timeval patience{10, 0};
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   std::string out;
-  char c = 0;
-  while (lines > 0 && ::recv(fd, &c, 1, 0) == 1) {
-    out += c;
-    if (c == '\n') --lines;
+  char bytes[65536];
+  while (static_cast<size_t>(std::count(out.begin(), out.end(), '\n')) < lines) {
+    const ssize_t n = ::recv(fd, bytes, sizeof(bytes), 0);
+    if (n <= 0) break;
+    out.append(bytes, static_cast<size_t>(n));
   }
   return out;
 }
@@ -156,9 +162,9 @@ TEST_F(CliServerTest, AnswersTextJsonErrorsCompletionAndQuit) {
 TEST_F(CliServerTest, StreamsALongAnswerWhole) {
   start();
   const auto client = connect();
-  const json got = json::parse(run(*client, "rows 200000", true));
-  ASSERT_EQ(got["rows"].size(), 200'000U);
-  EXPECT_EQ(got["rows"][199'999]["number"], 199'999);
+  const json got = json::parse(run(*client, "rows 60000", true));
+  ASSERT_EQ(got["rows"].size(), 60'000U);
+  EXPECT_EQ(got["rows"][59'999]["number"], 59'999);
   for (const json& row : got["rows"]) ASSERT_EQ(row["text"], "caf\u00e9 caf\u00e9 caf\u00e9");
 }
 
@@ -260,6 +266,29 @@ TEST_F(CliServerTest, TakesRequestsThatComeInPiecesOrTogether) {
   raw_send(fd, "{\"line\":\"echo 2\"}\n{\"line\":\"echo 3\"}\n");
   EXPECT_EQ(raw_read(fd, 4), "{\"out\":\"words: 2\\n\"}\n{\"ok\":true}\n{\"out\":\"words: 3\\n\"}\n{\"ok\":true}\n");
   ::close(fd);
+}
+
+// The second request waits in the server while the answer to the first fills the socket.
+TEST_F(CliServerTest, GoesOnWithWaitingRequestsOnceTheAnswerIsRead) {
+  start();
+  const int fd = raw_connect(path_);
+  raw_send(fd, "{\"line\":\"rows 15000\"}\n{\"line\":\"echo second\"}\n");
+  std::this_thread::sleep_for(milliseconds(50));
+  std::string got;
+  for (int reads = 0; reads < 1000 && got.find("words: second") == std::string::npos; ++reads) {
+    const std::string more = raw_read(fd, 1);
+    got += more;
+    if (more.empty()) break;
+  }
+  EXPECT_NE(got.find("words: second"), std::string::npos);
+  ::close(fd);
+}
+
+TEST(Protocol, RefusesWhatIsDeeperThanAnArrayInAnObject) {
+  EXPECT_TRUE(read_message("{\"words\":[\"a\"],\"ok\":true}"));
+  for (const char* deep : {"{\"a\":[[1]]}", "{\"a\":{\"b\":{}}}", "[]", "\"a\"", "", "{\"a\":1} x"}) {
+    EXPECT_FALSE(read_message(deep)) << deep;
+  }
 }
 
 TEST_F(CliServerTest, ALineWithoutEndIsRefused) {

@@ -20,7 +20,9 @@ dp::SiteConfig unresolved_site() {
   return config;
 }
 PacketBuilder syn(unsigned n) {
-  return tcp("198.51.100." + std::to_string(n + 1) + ":40000", "192.0.2.10:80").flags(kSyn).ether(kSiteRouter, kSitePort0);
+  return tcp("198.51.100." + std::to_string(n + 1) + ":40000", "192.0.2.10:80")
+      .flags(kSyn)
+      .ether(kSiteRouter, kSitePort0);
 }
 PacketBuilder answer() { return arp_reply(kInstance, "10.1.0.11", kSitePort1, "10.1.0.2"); }
 
@@ -136,7 +138,9 @@ TEST(Neighbours, ManyHostsOnLinkTakeTurns) {
   dp::SiteConfig config = small_site(1, 100000);
   config.ports[0].addresses = {*Prefix::parse("192.0.2.2/24"), *Prefix::parse("172.16.0.2/12")};
   SmallSite site(config, 16384);
-  const auto client = [](unsigned n) { return "172.17." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000"; };
+  const auto client = [](unsigned n) {
+    return "172.17." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000";
+  };
   unsigned held = 0, refused = 0;
   for (unsigned n = 0; n < 5000; ++n) {
     site.send(0, tcp(client(n), "192.0.2.10:80").flags(kSyn).ether(kSiteRouter, kSitePort0));

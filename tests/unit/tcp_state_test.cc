@@ -58,11 +58,11 @@ TEST(TcpState, SCI92WholeConnectionTwoWay) {
         {I, kAck, 5001, 1101, 500, S::kEstablished},
         {C, kAck | kFin, 1101, 5501, 0, S::kHalfClosed},
         {I, kAck, 5501, 1102, 0, S::kHalfClosed},
-        {I, kAck, 5501, 1102, 300, S::kHalfClosed},          // the other side may still send
-        {I, kAck | kFin, 5801, 1102, 0, S::kClosing},        // not acknowledged yet
-        {C, kAck, 1102, 5801, 0, S::kClosing},               // one short of the FIN
+        {I, kAck, 5501, 1102, 300, S::kHalfClosed},    // the other side may still send
+        {I, kAck | kFin, 5801, 1102, 0, S::kClosing},  // not acknowledged yet
+        {C, kAck, 1102, 5801, 0, S::kClosing},         // one short of the FIN
         {C, kAck, 1102, 5802, 0, S::kTimeWait},
-        {I, kAck | kFin, 5801, 1102, 0, S::kTimeWait}},      // repeated FIN
+        {I, kAck | kFin, 5801, 1102, 0, S::kTimeWait}},  // repeated FIN
        true);
 }
 
@@ -73,7 +73,7 @@ TEST(TcpState, SimultaneousCloseNeedsBothAcknowledgements) {
         {C, kAck, 0xfffffff1, 0, 0, S::kEstablished},
         {C, kAck | kFin, 0xfffffff1, 0, 20, S::kHalfClosed},
         {I, kAck | kFin, 0, 0xfffffff1, 0, S::kClosing},
-        {I, kAck, 1, 0x6, 0, S::kClosing},                   // client's FIN acknowledged (…f1 + 20 + 1 = 6)
+        {I, kAck, 1, 0x6, 0, S::kClosing},  // client's FIN acknowledged (…f1 + 20 + 1 = 6)
         {C, kAck, 0x6, 1, 0, S::kTimeWait}},
        true);
 }
@@ -112,10 +112,10 @@ struct ResetCase {
 // sender's highest byte. Here: client sent 1001..1100, acknowledged to 1051; instance sent 5001..5200, acked to 5101.
 TEST(TcpState, ResetCountsOnlyInWindow) {
   const std::vector<ResetCase> cases{
-      {"client, at its next byte", C, 1101, true},   {"client, at what was acknowledged", C, 1051, true},
-      {"client, one before", C, 1050, false},        {"client, one beyond", C, 1102, false},
-      {"client, blind", C, 0x80000000, false},       {"instance, at its next byte", I, 5201, true},
-      {"instance, acknowledged", I, 5101, true},     {"instance, one before", I, 5100, false},
+      {"client, at its next byte", C, 1101, true}, {"client, at what was acknowledged", C, 1051, true},
+      {"client, one before", C, 1050, false},      {"client, one beyond", C, 1102, false},
+      {"client, blind", C, 0x80000000, false},     {"instance, at its next byte", I, 5201, true},
+      {"instance, acknowledged", I, 5101, true},   {"instance, one before", I, 5100, false},
       {"instance, one beyond", I, 5202, false},
   };
   for (const ResetCase& c : cases) {
@@ -215,8 +215,8 @@ TEST(TcpState, NewSynOnAnEndedConnectionStartsAnew) {
 // way of TIME_WAIT, which both FINs and both acknowledgements reach, or by a timer.
 TEST(TcpState, EveryStateTakesEveryPacket) {
   for (const bool two_way : {true, false}) {
-    for (auto state : {S::kSynSent, S::kSynReceived, S::kEstablished, S::kHalfClosed, S::kClosing, S::kTimeWait,
-                       S::kResetGrace}) {
+    for (auto state :
+         {S::kSynSent, S::kSynReceived, S::kEstablished, S::kHalfClosed, S::kClosing, S::kTimeWait, S::kResetGrace}) {
       if (!two_way && (state == S::kClosing || state == S::kTimeWait || state == S::kSynReceived)) continue;
       for (unsigned flags = 0; flags < 64; ++flags) {
         for (const Direction from : {C, I}) {
