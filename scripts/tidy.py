@@ -17,7 +17,6 @@ TOLERATED = {
     ('tests/packet/connection_rows.cc', 'function', 'refusal_rows'): 'a table of rows',
     ('tests/packet/forwarding_rows.cc', 'function', 'nat_rows'): 'a table of rows',
     ('tests/packet/frame_rows.cc', 'function', 'frame_rows'): 'a table of rows',
-    ('tests/support/packet_builder.cc', 'file', ''): 'one builder for every protocol',
     ('tests/unit/cli_commands_test.cc', 'file', ''): 'a case for every command',
 }
 

@@ -16,6 +16,7 @@ port0 and port1 belong to the data plane: the kernel has no address on them and 
 checksums or segments to a network card that is not there."""
 import atexit
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ SCI4, SCI6 = '192.0.2.10', '2001:db8::10'
 OWN4, OWN6 = '192.0.2.2', '2001:db8::2'
 SITE4, SITE6 = '10.1.0.2', '2001:db8:1::2'
 FORWARDER_MAC = '02:00:00:00:00:01'
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 PORT_MACS = ('02:00:00:00:0f:00', '02:00:00:00:0f:01')
 
 
@@ -47,8 +49,9 @@ class Net:
         self.processes = []
         self.namespaces = []
         atexit.register(self.close)
-        for s in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(s, lambda *_: sys.exit(1))
+        for s in ENDING:
+            signal.signal(s, _end)
+        _sweep()
         self._build()
 
     # Processes
@@ -158,6 +161,24 @@ class Net:
         for address in service_addresses:
             self.ip(name, 'address', 'add', address, 'dev', 'lo', *(['nodad'] if ':' in address else []))
         self.routes(name, '10.1.0.1', '2001:db8:1::1')
+
+
+def _end(*_):
+    """Once: a second signal must not interrupt the tidying up."""
+    for s in ENDING:
+        signal.signal(s, signal.SIG_IGN)
+    sys.exit(1)
+
+
+def _sweep():
+    """Takes down what a process left behind that was killed outright."""
+    for name in subprocess.run(['ip', 'netns', 'list'], text=True, capture_output=True).stdout.split():
+        owner = re.fullmatch(r'mgy(\d+)-.*', name)
+        if owner and not os.path.exists(f'/proc/{owner.group(1)}'):
+            pids = subprocess.run(['ip', 'netns', 'pids', name], text=True, capture_output=True).stdout.split()
+            for pid in pids:
+                os.kill(int(pid), signal.SIGKILL)
+            subprocess.run(['ip', 'netns', 'del', name], check=False)
 
 
 def _ip(*words):
