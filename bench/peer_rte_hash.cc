@@ -55,9 +55,13 @@ void start_eal(size_t megabytes) {
   if (started) return;
   started = true;
   huge_pages = free_huge_megabytes() >= megabytes;
-  std::vector<std::string> words{"bench", "--no-pci", "--no-telemetry", "--no-shconf", "--log-level=error"};
+  std::vector<std::string> words{"bench", "--no-pci", "--no-telemetry", "--log-level=error"};
   words.insert(words.end(), {"-m", std::to_string(megabytes), "--lcores", "0@0-1"});
-  words.emplace_back(huge_pages ? "--huge-unlink" : "--no-huge");
+  if (huge_pages) {
+    words.emplace_back("--in-memory");  // needs no mount of hugetlbfs
+  } else {
+    words.insert(words.end(), {"--no-huge", "--no-shconf"});
+  }
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   if (rte_eal_init(static_cast<int>(arguments.size()), arguments.data()) >= 0) return;

@@ -55,6 +55,10 @@ void FastPath::classify(Context& c, uint32_t i) {
   }
   const TablePort& port = c.table.ports[packet.port];
   const MacAddress destination = load_mac(packet.data);
+  if ((packet.data[6] & 1) != 0) {  // nobody sends from a group
+    outcome = Outcome::drop(DropReason::kBadAddress);
+    return;
+  }
   if (destination != port.mac && !destination.is_group()) {
     outcome = Outcome::drop(DropReason::kNotOurMac);
     return;

@@ -230,10 +230,11 @@ void FastPath::announce_some(const SiteTable& table, Tick now) {
   if (announce_round_ >= kAnnounceRounds) return;
   if (announce_round_ > 0 && announce_next_ == 0 && tick_after(announce_at_, now)) return;
   for (uint32_t n = 0; n < kAnnouncedPerTick && announce_next_ < table.announced.size(); ++n) {
-    const auto& [port_index, address] = table.announced[announce_next_++];
+    const auto& [port_index, address] = table.announced[announce_next_];
     const TablePort& port = table.ports[port_index];
     Frame* frame = own_frame(Outcome::transmit(port_index));
-    if (frame == nullptr) break;
+    if (frame == nullptr) return;  // goes on with the next tick
+    ++announce_next_;
     if (address.is_v4()) {
       make_arp(*frame, {false, port.mac, {}, address, address}, kBroadcastMac, port);
     } else {

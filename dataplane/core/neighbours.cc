@@ -146,14 +146,14 @@ bool Neighbours::ask(uint32_t index, Tick now) {
   } else if (n.state != NeighbourState::kAsking) {
     return false;
   }
-  if (gave_up(n)) {
+  n.attempts = static_cast<uint8_t>(std::min<int>(n.attempts + 1, kAttempts + 1));
+  if (gave_up(n)) {  // the last question had its second too
     news_ = news_ || n.waiting > 0;
     if (!asks_for_ever(index)) {
       if (n.waiting == 0) n.state = NeighbourState::kIdle;
       return false;
     }
   }
-  n.attempts = static_cast<uint8_t>(std::min<int>(n.attempts + 1, kAttempts + 1));
   n.asked = now;
   return true;
 }

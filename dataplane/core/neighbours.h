@@ -89,7 +89,7 @@ class Neighbours {
   std::span<Neighbour> set_of(PortIndex port, const IpAddress& address) const;
   void learn(Neighbour& n, const MacAddress& mac, Tick now, bool replace);
   bool asks_for_ever(uint32_t index) const { return index < pinned_; }
-  bool gave_up(const Neighbour& n) const { return !n.usable() && n.attempts >= kAttempts; }
+  bool gave_up(const Neighbour& n) const { return !n.usable() && n.attempts > kAttempts; }
 
   std::span<Neighbour> entries_;  // pinned_max_ pinned ones, then kDynamicMax others
   std::span<Waiting> waiting_;

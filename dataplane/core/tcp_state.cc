@@ -99,6 +99,15 @@ Event syn_event(FlowEntry& e, const Parsed& p, Direction direction) {
   return Event::kSynAck;
 }
 
+// No window is larger than 2^30 (RFC 7323 §2.3): what lies farther from what the other end expects is not taken by
+// it, and not by us (RFC 9293 §3.10.7.4, first check).
+constexpr uint32_t kWindowMax = 1u << 30;
+bool plausible(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
+  const Sides s = sides_of(e, direction);
+  const uint32_t expected = two_way ? s.peer_acked : s.next;
+  return within(p.sequence, expected - kWindowMax, expected + kWindowMax);
+}
+
 // Takes sequence, acknowledgement and FIN of an ordinary segment into the entry.
 void advance(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
   const Sides s = sides_of(e, direction);
@@ -114,7 +123,7 @@ void advance(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
 }
 
 Event segment_event(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
-  if (two_way && e.state == S::kSynSent) return Event::kNothing;
+  if ((two_way && e.state == S::kSynSent) || !plausible(e, p, direction, two_way)) return Event::kNothing;
   const bool proof = two_way && e.state == S::kSynReceived && direction == Direction::kFromClient &&
                      after(p.acknowledgement, e.client_acked) && !after(p.acknowledgement, e.instance_next);
   if (two_way && e.state == S::kSynReceived && !proof && direction == Direction::kFromClient) return Event::kNothing;

@@ -194,7 +194,7 @@ TEST(FlowTableModel, BehavesAsAMapUnderRandomOperations) {
   constexpr uint64_t kBoth = 0x0000'0007'0000'000f;
   size_t refused = 0, full = 0;
   uint64_t round = 0;
-  for (const size_t entries : {1, 13, 200, 870}) {
+  for (const size_t entries : {1u, 13u, 200u, 870u}) {
     for (const uint64_t mask : {kAll, kEightTags, kFewBuckets, kBoth}) {
       SCOPED_TRACE(testing::Message() << entries << " entries, mask " << std::hex << mask);
       Simulation simulation(seed + round++, entries, mask);
@@ -318,7 +318,7 @@ TEST_F(FlowTableLoad, InsertsFindRoomAt85Percent) {
   ASSERT_EQ(FlowTable::buckets_for(kFullEntries), kFullBuckets);
   size_t failures = 0;
   for (const Clients clients : {Clients::kRandom, Clients::kOnePortAfterTheOther, Clients::kOneAddressAfterTheOther}) {
-    for (const size_t workers : {1, 2, 3, 8}) {
+    for (const size_t workers : {1u, 2u, 3u, 8u}) {
       TestArena arena(24 << 20);
       FlowTable table(arena, kFullEntries);
       failures += insert_all(table, hashes_of(kFullEntries, clients, workers, static_cast<WorkerIndex>(workers - 1)));

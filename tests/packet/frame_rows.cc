@@ -73,6 +73,7 @@ Rows frame_rows() {
       dropped("SCTP to an SCI", kOpen.protocol(132), DropReason::kUnknownProtocol),
       dropped("GRE to an SCI over IPv6", kOpen6.protocol(47), DropReason::kUnknownProtocol),
       dropped("LLDP", PacketBuilder::raw(0x88cc, Bytes(46)).ether(kRouter, kPort0), DropReason::kUnknownEthertype),
+      dropped("source MAC is a group", kOpen.ether(mac("03:00:00:00:00:01"), kPort0), DropReason::kBadAddress),
       dropped("another host's MAC", kOpen.ether(kRouter, kStranger), DropReason::kNotOurMac),
       dropped("a port's MAC on another port", kOpen.ether(kRouter, kPort1), DropReason::kNotOurMac),
       // RFC 1812 §5.3.4: what came as a link-layer broadcast is not forwarded; RFC 1122 §3.2.2: nor is it refused.

@@ -319,7 +319,7 @@ TEST_F(CliCommandsTest, ShowNeighbours) {
   for (const auto& f : cli_.fast_paths) f->tick(cli_.plane.table(), CliPlane::kNow + dp::kTickLength);
   cli_.serve();
   const json neighbours = show("show neighbours")["neighbours"];
-  for (const uint64_t worker : {0, 1}) {
+  for (const uint64_t worker : {0u, 1u}) {
     const auto is_gateway = [&](const json& n) { return n["worker"] == worker && n["address"] == "192.0.2.1"; };
     const auto gateway = std::find_if(neighbours.begin(), neighbours.end(), is_gateway);
     ASSERT_NE(gateway, neighbours.end()) << neighbours;

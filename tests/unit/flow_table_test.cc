@@ -174,7 +174,7 @@ TEST_F(FlowTableTest, RefusedInsertChangesNothing) {
 }
 
 TEST(FlowTableMemory, BucketsHoldTwoKeysAnEntryAtMost85PercentFull) {
-  for (const size_t entries : {1, 6, 7, 1000, 222822, 222823, 1000000}) {
+  for (const size_t entries : {1u, 6u, 7u, 1000u, 222822u, 222823u, 1000000u}) {
     const size_t buckets = FlowTable::buckets_for(entries);
     EXPECT_EQ(buckets & (buckets - 1), 0u) << entries;
     EXPECT_LE(static_cast<double>(entries * 2), 0.85 * 8 * static_cast<double>(buckets)) << entries;
@@ -268,7 +268,7 @@ TEST(FlowHash, SequentialClientsFillNoBucketUnderAnySecret) {
 
 TEST(FlowHash, OwnersShareClientsEvenly) {
   const HashSecret secret = secret_of(5);
-  for (const size_t workers : {1, 2, 3, 8, 32}) {
+  for (const size_t workers : {1u, 2u, 3u, 8u, 32u}) {
     std::vector<int> clients(workers);
     constexpr int kClients = 64000;
     for (uint32_t i = 0; i < kClients; ++i) {
