@@ -76,9 +76,10 @@ Event reset_event(FlowEntry& e, const Parsed& p, Direction direction, bool two_w
   if (!two_way) {
     believed = within(p.sequence, s.next - 65535, s.next + 65535);
   } else if (e.state == S::kSynSent && direction == Direction::kFromInstance) {
-    believed = (p.tcp_flags & kAck) != 0 && p.acknowledgement == s.peer_next;  // RFC 9293 §3.10.7.3
+    believed = (p.tcp_flags & kAck) != 0 && after(p.acknowledgement, s.acked) &&
+               !after(p.acknowledgement, s.peer_next);  // RFC 9293 §3.10.7.3
   } else {
-    believed = within(p.sequence, s.peer_acked, s.next);
+    believed = p.sequence == s.peer_acked || p.sequence == s.next;
   }
   if (!believed || e.state == S::kResetGrace) return Event::kNothing;
   e.flags = static_cast<uint8_t>(direction == Direction::kFromInstance ? e.flags | kResetByInstance
@@ -91,7 +92,9 @@ Event syn_event(FlowEntry& e, const Parsed& p, Direction direction) {
     if (e.state == S::kSynSent) begin_tcp(e, p);  // repeated, perhaps with another number
     return Event::kNothing;
   }
-  const bool answers = (p.tcp_flags & kAck) != 0 && p.acknowledgement == e.client_next;
+  // It acknowledges the SYN, and any of the data that came with it.
+  const bool answers = (p.tcp_flags & kAck) != 0 && after(p.acknowledgement, e.instance_acked) &&
+                       !after(p.acknowledgement, e.client_next);
   if (!answers || (e.state != S::kSynSent && e.state != S::kSynReceived)) return Event::kNothing;
   e.instance_next = p.sequence + 1;
   e.client_acked = p.sequence;
@@ -99,13 +102,14 @@ Event syn_event(FlowEntry& e, const Parsed& p, Direction direction) {
   return Event::kSynAck;
 }
 
-// No window is larger than 2^30 (RFC 7323 §2.3): what lies farther from what the other end expects is not taken by
-// it, and not by us (RFC 9293 §3.10.7.4, first check).
-constexpr uint32_t kWindowMax = 1u << 30;
+// Who knows a connection's addresses only has to guess both numbers (RFC 5961 §5.2): the sequence near what the two
+// ends have shown, the acknowledgement not beyond what the other end has sent. Larger than what is in flight anywhere.
+constexpr uint32_t kReach = 1u << 24;
 bool plausible(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
   const Sides s = sides_of(e, direction);
-  const uint32_t expected = two_way ? s.peer_acked : s.next;
-  return within(p.sequence, expected - kWindowMax, expected + kWindowMax);
+  if (!two_way) return within(p.sequence, s.next - kReach, s.next + kReach);
+  return within(p.sequence, s.peer_acked - kReach, s.next + kReach) &&
+         within(p.acknowledgement, s.acked - kReach, s.peer_next);
 }
 
 // Takes sequence, acknowledgement and FIN of an ordinary segment into the entry.
@@ -113,7 +117,7 @@ void advance(FlowEntry& e, const Parsed& p, Direction direction, bool two_way) {
   const Sides s = sides_of(e, direction);
   const uint32_t end = p.sequence + p.sequence_length();
   if (after(end, s.next)) s.next = end;
-  if ((p.tcp_flags & kFin) != 0) {
+  if ((p.tcp_flags & kFin) != 0 && end == s.next) {
     e.flags |= direction == Direction::kFromClient ? kClientFin : kInstanceFin;
   }
   if (two_way && (p.tcp_flags & kAck) != 0 && after(p.acknowledgement, s.acked) &&
@@ -149,7 +153,7 @@ S next_of(const FlowEntry& e, Event event, bool two_way) {
 
 void begin_tcp(FlowEntry& e, const Parsed& syn) {
   e.state = S::kSynSent;
-  e.client_next = syn.sequence + 1;
+  e.client_next = syn.sequence + syn.sequence_length();  // data may come with it (RFC 7413)
   e.instance_acked = syn.sequence;
   e.instance_next = e.client_acked = 0;
 }
@@ -192,16 +196,20 @@ TcpChange track_tcp(FlowEntry& e, const Parsed& p, Direction direction, bool two
   } else if (e.state == S::kResetGrace) {
     const bool by_instance = (e.flags & kResetByInstance) != 0;
     const bool by_sender = by_instance == (direction == Direction::kFromInstance);
-    const Sides s = sides_of(e, direction);
-    event = by_sender && after(p.sequence + p.sequence_length(), s.next - 1) ? Event::kAlive : Event::kNothing;
-    if (event == Event::kAlive) advance(e, p, direction, two_way);
+    // Not what was under way before the RST, and never an unproven flow (D-45): that one has nothing to go on with.
+    const bool taken = plausible(e, p, direction, two_way);
+    const bool goes_on = taken && by_sender && (e.flags & kHoldsProvisional) == 0 &&
+                         !after(sides_of(e, direction).peer_acked, p.sequence + p.sequence_length());
+    event = goes_on ? Event::kAlive : Event::kNothing;
+    if (taken) advance(e, p, direction, two_way);
   } else {
     event = segment_event(e, p, direction, two_way);
   }
   const S next = next_of(e, event, two_way);
   TcpChange change{next == S::kFree ? e.state : next};
   change.proven = event == Event::kProof;
-  change.refreshed = e.state != S::kTimeWait && event != Event::kNothing;
+  // A SYN-ACK proves no client: repeated ones must not keep an unproven flow (D-45).
+  change.refreshed = e.state != S::kTimeWait && event != Event::kNothing && event != Event::kSynAck;
   return change;
 }
 

@@ -6,9 +6,9 @@
 // sequence numbers; RFC 9293 §3.3.2 and §3.10 for what they mean.
 //
 // Sequence fields of an entry: client_next and instance_next are behind the highest byte seen of each side,
-// client_acked and instance_acked the highest acknowledgement that each side sent. A RST counts only within what
-// its receiver may still expect: from the receiver's highest acknowledgement to the sender's highest byte
-// (RFC 5961 §3.2 asks for less). Pure; any thread on its own entry.
+// client_acked and instance_acked the highest acknowledgement that each side sent. A RST counts only at the
+// very number that its receiver acknowledged last or that its sender has come to (RFC 5961 §3.2); in one-way modes,
+// where acknowledgements are unseen, within 64 KiB of the latter. Pure; any thread on its own entry.
 
 #include "dataplane/core/flow_entry.h"
 #include "dataplane/core/flow_table.h"
