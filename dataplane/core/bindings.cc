@@ -66,8 +66,8 @@ uint64_t FastPath::hash_of(const FlowEntry& e, Direction direction, const SiteTa
 void FastPath::set_state(EntryIndex e, FlowState next, const Sci& sci) {
   FlowEntry& entry = flows_[e];
   const Tick before = timeout(entry, sci);
-  TimerWheel& from = is_transient(entry.state) ? transient_ : steady_;
-  TimerWheel& to = is_transient(next) ? transient_ : steady_;
+  TimerWheel& from = wheel_of(entry.state);
+  TimerWheel& to = wheel_of(next);
   entry.state = next;
   const Tick after = timeout(entry, sci);
   if (&from == &to && after >= before) return;
@@ -97,13 +97,7 @@ void FastPath::release_slot(EntryIndex e, EndReason reason) {
   FlowEntry& entry = flows_[e];
   if ((entry.flags & kHoldsSlot) != 0) release_slot(e, reason);
   entry.adoption = 0;
-  (is_transient(entry.state) ? transient_ : steady_).erase(e);
-  forget(e, table);
-}
-
-// Takes the keys out and frees the entry. REQUIRES: no slot, in no wheel.
-void FastPath::forget(EntryIndex e, const SiteTable& table) {
-  FlowEntry& entry = flows_[e];
+  wheel_of(entry.state).erase(e);
   flows_.erase(e, Direction::kFromClient, hash_of(entry, Direction::kFromClient, table));
   if ((entry.flags & kTwoKeys) != 0) {
     flows_.erase(e, Direction::kFromInstance, hash_of(entry, Direction::kFromInstance, table));
@@ -170,31 +164,44 @@ void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
   if (frame != nullptr) make_reset(*frame, to_client, back.mac, table.ports[back.port]);
 }
 
+// Each wheel has its own share, so that a flood of one kind of timer does not hold up the others.
 bool FastPath::expire(const SiteTable& table, Tick now, uint32_t limit) {
-  for (uint32_t done = 0; done < limit; ++done) {
-    EntryIndex e = transient_.pop_due(now);
-    if (e == kNoIndex) e = steady_.pop_due(now);
-    if (e == kNoIndex) return false;
-    FlowEntry& entry = flows_[e];
-    const Tick due = entry.last_seen + timeout(entry, table.scis[table.instances[entry.instance].sci]);
-    if (tick_after(due, now)) {
-      (is_transient(entry.state) ? transient_ : steady_).insert(e, due);
-      continue;
+  bool more = false;
+  for (TimerWheel* wheel : {&transient_, &closed_, &steady_}) {
+    uint32_t done = 0;
+    for (; done < limit; ++done) {
+      const EntryIndex e = wheel->pop_due(now);
+      if (e == kNoIndex) break;
+      look_at(e, table, now);
     }
-    counters_.timers_fired.add();
-    if (tick_after(now, due + kLate)) counters_.timers_late.add();
-    if ((entry.flags & kHoldsSlot) != 0) release_slot(e, end_of(entry));
-    entry.adoption = 0;
-    forget(e, table);
+    more = more || done == limit;
   }
-  return true;
+  return more;
 }
 
-// A free entry; when there is none, the transient binding that would end first gives way.
+// An entry whose slot of the wheel came up: ended, or put back for later.
+void FastPath::look_at(EntryIndex e, const SiteTable& table, Tick now) {
+  FlowEntry& entry = flows_[e];
+  const Tick due = entry.last_seen + timeout(entry, table.scis[table.instances[entry.instance].sci]);
+  wheel_of(entry.state).insert(e, due);
+  if (tick_after(due, now)) return;
+  counters_.timers_fired.add();
+  if (tick_after(now, due + kLate)) counters_.timers_late.add();
+  end_binding(e, end_of(entry), table);
+}
+
+TimerWheel& FastPath::wheel_of(FlowState state) {
+  if (state == FlowState::kTimeWait) return closed_;
+  return is_transient(state) ? transient_ : steady_;
+}
+
+// A free entry; when there is none, a tuple that holds no slot gives way, else a transient binding, the one first that
+// would end first.
 EntryIndex FastPath::allocate(const SiteTable& table) {
   const EntryIndex e = flows_.allocate();
   if (e != kNoIndex) return e;
-  const EntryIndex victim = transient_.first();
+  EntryIndex victim = closed_.first();
+  if (victim == kNoIndex) victim = transient_.first();
   if (victim == kNoIndex) return kNoIndex;
   counters_.evicted.add();
   end_binding(victim, EndReason::kEvicted, table);
@@ -205,7 +212,8 @@ EntryIndex FastPath::allocate(const SiteTable& table) {
 // a pass the count must equal the worker's own active counter, whatever happened meanwhile. The same walk ends
 // sessions of instances that may not go on and of which no packet comes.
 void FastPath::audit(const SiteTable& table, Tick now) {
-  for (uint32_t n = 0; n < kAuditedPerTick && audit_cursor_ < flows_.capacity(); ++n) {
+  // Two resets for a session that ends here; without room for them the walk goes on with the next tick.
+  for (uint32_t n = 0; n < kAuditedPerTick && audit_cursor_ < flows_.capacity() && outbox_.room() >= 2; ++n) {
     const EntryIndex e = audit_cursor_++;
     const FlowEntry& entry = flows_[e];
     if (entry.state == FlowState::kFree) continue;

@@ -50,7 +50,7 @@ struct alignas(kCacheLine) WorkerCounters {
   Counter no_healthy_instance, no_free_slot;  // new flows refused (D-46)
   Counter evicted;                            // transient bindings that gave way
   Counter flow_insert_failed;
-  Counter slot_races_lost;            // chosen instance had no slot any more, another was tried
+  Counter replies_handed_over;        // of those handed over: from instances
   Counter timers_fired, timers_late;  // late: more than a second behind
   Counter audit_passes, audit_differences;
   Counter polls, idle_polls;

@@ -12,6 +12,7 @@ FastPath::FastPath(const FastPathConfig& config, SharedState& shared, Arena& are
       shared_(shared),
       counters_(shared.worker_counters[config.self]),
       flows_(arena, config.flows),
+      closed_(arena, flows_.entries(), to_tick(now)),
       transient_(arena, flows_.entries(), to_tick(now)),
       steady_(arena, flows_.entries(), to_tick(now)),
       neighbours_(arena, shared.instances_max + kGatewaysMax, config.secret.words[0]),
@@ -108,6 +109,7 @@ void FastPath::add_lane(Context& c, uint32_t i, Direction direction, uint32_t se
   const WorkerIndex owner = owner_of(client_hash, config_.workers);
   if (owner != config_.self) {
     c.burst.outcomes[i] = Outcome::hand_over(owner);
+    if (!from_client) counters_.replies_handed_over.add();
     return;
   }
   traces_[i].direction = direction;
@@ -204,8 +206,8 @@ void FastPath::to_client(Context& c, uint32_t i, EntryIndex e, uint64_t client_h
   send_to(c, i, neighbour, kNoIndex);
 }
 
-// The next hop towards a client: itself on a port's network, else a gateway of its family, always the same one for
-// a client. kNoIndex: the outcome says why.
+// The next hop towards a client: itself on a port's network, else a gateway of its family, the same one for a
+// client as long as it answers. kNoIndex: the outcome says why.
 uint32_t FastPath::neighbour_of_client(const SiteTable& table, const IpAddress& client, uint64_t client_hash, Tick now,
                                        Outcome& outcome) {
   const PortIndex port = table.on_link(client);
@@ -219,7 +221,12 @@ uint32_t FastPath::neighbour_of_client(const SiteTable& table, const IpAddress& 
     outcome = Outcome::drop(DropReason::kNoRoute);
     return kNoIndex;
   }
-  return Neighbours::pinned(gateways.size() == 1 ? gateways[0] : gateways[client_hash % gateways.size()]);
+  const size_t first = (client_hash >> 32) * gateways.size() >> 32;
+  for (size_t k = 0; k < gateways.size(); ++k) {
+    const size_t at = first + k < gateways.size() ? first + k : first + k - gateways.size();
+    if (neighbours_.at(Neighbours::pinned(gateways[at])).usable()) return Neighbours::pinned(gateways[at]);
+  }
+  return Neighbours::pinned(gateways[first]);
 }
 
 // By its length; false: the outcome says why.

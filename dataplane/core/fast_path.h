@@ -63,8 +63,8 @@ class FastPath {
   // Frames from the kernel interface of a port, on their way out of it.
   void process_from_kernel(Burst& burst, PortIndex port, const SiteTable& table);
 
-  // Once a poll: ends at most `limit` bindings whose time has come; every 10 ms also asks for next hops, announces
-  // addresses and audits a share of the entries. Returns whether there is more to do at once.
+  // Once a poll: looks at no more than 3 * `limit` bindings whose time has come; every 10 ms also asks for next hops,
+  // announces addresses and audits a share of the entries. Returns whether there is more to do at once.
   bool tick(const SiteTable& table, Nanoseconds now, uint32_t limit = 64);
 
   // Held packets whose next hop is known now, or that waited in vain, at most a burst. Their outcomes are set.
@@ -125,6 +125,7 @@ class FastPath {
   DropReason select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates);
   bool charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional);
   void uncharge(InstanceIndex i, uint8_t flags);
+  bool too_long(const Context& c, uint32_t i, const Instance& instance) const;
   DropReason bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags);
   void begin_binding(Context& c, uint32_t packet, EntryIndex e);
   void reject(Context& c, uint32_t i, DropReason why);
@@ -135,12 +136,13 @@ class FastPath {
   void release_provisional(EntryIndex e);
   void release_slot(EntryIndex e, EndReason reason);
   void end_binding(EntryIndex e, EndReason reason, const SiteTable& table);
-  void forget(EntryIndex e, const SiteTable& table);
   bool lost_instance(Context& c, uint32_t lane, EntryIndex e);
   static EndReason lost_reason(const FlowEntry& e, const SiteTable& table);
   void end_with_resets(const SiteTable& table, EntryIndex e, Tick now);
   bool expire(const SiteTable& table, Tick now, uint32_t limit);
+  void look_at(EntryIndex e, const SiteTable& table, Tick now);
   EntryIndex allocate(const SiteTable& table);
+  TimerWheel& wheel_of(FlowState state);
   void audit(const SiteTable& table, Tick now);
   void audit_adjust(EntryIndex e, InstanceIndex i, int change);
 
@@ -160,7 +162,7 @@ class FastPath {
   SharedState& shared_;
   WorkerCounters& counters_;
   FlowTable flows_;
-  TimerWheel transient_, steady_;  // bindings that may give way, and the others
+  TimerWheel closed_, transient_, steady_;  // TIME_WAIT, bindings that may give way, and the others
   Neighbours neighbours_;
   Selector selector_;
   TokenBucket resets_, icmp_;

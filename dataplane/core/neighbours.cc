@@ -23,7 +23,9 @@ void Neighbours::adopt(const SiteTable& table, Tick now) {
     if (same && (n.state == NeighbourState::kStatic) == !hop.mac.is_zero() && (hop.mac.is_zero() || n.mac == hop.mac)) {
       continue;
     }
+    const uint8_t waiting = n.waiting;
     n = {};
+    n.waiting = waiting;
     n.address = hop.address;
     n.mac = hop.mac;
     n.port = hop.port;

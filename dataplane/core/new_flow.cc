@@ -9,7 +9,10 @@ namespace margay::dp {
   const uint32_t i = lanes_[lane].packet;
   // An earlier packet of this burst may have begun the flow.
   const EntryIndex e = flows_.find(keys_[lane], hashes_[lane], c.table.endpoint_of_instance);
-  if (e != kNoIndex && hit(c, lane, e)) return;
+  if (e != kNoIndex && hit(c, lane, e)) {
+    counters_.hits.add();
+    return;
+  }
   counters_.misses.add();
   const Parsed& p = parsed_[i];
   if (keys_[lane].direction == Direction::kFromInstance) {
@@ -28,8 +31,10 @@ void FastPath::unknown_flow(Context& c, uint32_t lane) {
   const bool answerable = (parsed_[i].tcp_flags & kRst) == 0;  // RFC 9293 §3.10.7.1: no RST for a RST
   switch (c.table.scis[traces_[i].sci].unknown_flow) {
     case UnknownFlow::kAdopt:
-      if (answerable && (parsed_[i].tcp_flags & (kSyn | kFin)) == 0) return new_flow(c, lane);
-      break;
+      if (!answerable || (parsed_[i].tcp_flags & (kSyn | kFin)) != 0) break;
+      if (resets_.take(c.now)) return new_flow(c, lane);
+      outcome = Outcome::drop(DropReason::kUnknownFlowRateLimited);
+      return;
     case UnknownFlow::kReset:
       if (!answerable) break;
       if (!resets_.take(c.now)) {
@@ -57,7 +62,15 @@ void FastPath::new_flow(Context& c, uint32_t lane) {
   }
   if (why == DropReason::kNone) return to_instance(c, i, traces_[i].entry);
   if (!candidates) why = DropReason::kNoHealthyInstance;
-  reject(c, i, why);
+  if (why == DropReason::kTooBig) {
+    c.burst.outcomes[i] = Outcome::drop(why);
+  } else {
+    reject(c, i, why);
+  }
+}
+
+bool FastPath::too_long(const Context& c, uint32_t i, const Instance& instance) const {
+  return parsed_[i].ip_length > c.table.ports[c.table.next_hops[instance.next_hop].port].mtu;
 }
 
 // Offers the flow to the candidates, best first, until one takes it. kNone: bound.
@@ -71,6 +84,10 @@ DropReason FastPath::select_and_bind(Context& c, uint32_t lane, HealthState want
   DropReason why = DropReason::kNoFreeSlot;
   for (InstanceIndex k = selector_.next(); k != kNoIndex; k = selector_.next()) {
     uint8_t flags = 0;
+    if (too_long(c, i, c.table.instances[k])) {
+      why = DropReason::kTooBig;
+      continue;
+    }
     if (!charge(c.table, k, flags, provisional)) {
       shared_.counters(config_.self, k).refused_full.add();
       continue;
@@ -155,7 +172,7 @@ void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
   entry.last_seen = c.tick;
   entry.adoption = 1;
   const Sci& sci = c.table.scis[c.table.instances[entry.instance].sci];
-  (is_transient(entry.state) ? transient_ : steady_).insert(e, entry.last_seen + timeout(entry, sci));
+  wheel_of(entry.state).insert(e, entry.last_seen + timeout(entry, sci));
   InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
   counters.active.add();
   counters.opened.add();

@@ -65,6 +65,7 @@ class Outbox {
   Frame* add() { return count_ < kFramesMax ? &frames_[count_++] : nullptr; }
   const Frame* begin() const { return frames_.data(); }
   const Frame* end() const { return frames_.data() + count_; }
+  size_t room() const { return kFramesMax - count_; }
   bool empty() const { return count_ == 0; }
   void clear() { count_ = 0; }
 

@@ -16,6 +16,8 @@ Selector::Selector(Arena& arena, const SharedState& shared, WorkerIndex self, si
 
 size_t Selector::begin(const SiteTable& table, SciIndex sci, HealthState wanted) {
   ++choice_;
+  position_ = 0;
+  ranked_ = false;
   table_ = &table;
   sci_ = &table.scis[sci];
   wanted_ = wanted;
@@ -52,15 +54,22 @@ bool Selector::better(InstanceIndex a, InstanceIndex b) const {
   return false;
 }
 
+// The first offer is the best of all. Once that one was full, the rest come in order: a site that is full costs a
+// flow one look at each instance, not one for each pair of them.
 InstanceIndex Selector::next() {
   const auto& members = sci_->instances;
+  const bool ranked = !ranked_;
+  ranked_ = true;
   // Among equals, workers begin at different instances and each choice at the next one.
   const size_t start = members.empty() ? 0 : (members.size() * self_ / workers_ + choice_ - 1) % members.size();
   InstanceIndex best = kNoIndex;
-  for (size_t k = 0; k < members.size(); ++k) {
+  for (size_t k = ranked ? 0 : position_; k < members.size(); ++k) {
     const InstanceIndex i = members[start + k < members.size() ? start + k : start + k - members.size()];
     if (offered_[i] == choice_ || !table_->instances[i].takes_new_flows(wanted_)) continue;
     if (best == kNoIndex || better(i, best)) best = i;
+    if (ranked) continue;
+    position_ = k + 1;
+    break;
   }
   if (best != kNoIndex) offered_[best] = choice_;
   return best;

@@ -25,7 +25,7 @@ class Selector {
 
   // Starts a choice. Returns how many candidates there are; 0: none in this health state.
   size_t begin(const SiteTable& table, SciIndex sci, HealthState wanted);
-  // The best candidate that this choice has not offered yet, or kNoIndex.
+  // The best candidate; after it, any that this choice has not offered yet; kNoIndex at the end.
   InstanceIndex next();
   // The offered instance took the flow.
   void chosen(InstanceIndex i);
@@ -40,6 +40,8 @@ class Selector {
   std::span<int64_t> credit_;    // round-robin, by instance
   std::span<uint32_t> offered_;  // by instance: the choice that offered it last
   uint32_t choice_ = 0;
+  size_t position_ = 0;  // of the next offer, once the best was offered
+  bool ranked_ = false;
   int64_t weights_ = 0;  // of the candidates
   const SiteTable* table_ = nullptr;
   const Sci* sci_ = nullptr;

@@ -65,8 +65,8 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
   bool takes_new_flows(HealthState wanted) const { return admin == Admin::kEnabled && weight > 0 && health == wanted; }
   // May its existing sessions go on? (D-22, D-23, D-33; `set instance ... disable` ends them.)
   bool keeps_sessions(Tick now) const {
-    return admin == Admin::kEnabled ? health != HealthState::kUnhealthy
-                                    : admin == Admin::kDraining && !tick_after(now, drain_deadline);
+    if (health == HealthState::kUnhealthy || admin == Admin::kDisabled) return false;
+    return admin == Admin::kEnabled || !tick_after(now, drain_deadline);
   }
 };
 

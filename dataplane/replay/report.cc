@@ -36,7 +36,7 @@ constexpr NamedCounter kWorkerCounters[] = {
     {"no_free_slot", &WorkerCounters::no_free_slot},
     {"evicted", &WorkerCounters::evicted},
     {"flow_insert_failed", &WorkerCounters::flow_insert_failed},
-    {"slot_races_lost", &WorkerCounters::slot_races_lost},
+    {"replies_handed_over", &WorkerCounters::replies_handed_over},
     {"timers_fired", &WorkerCounters::timers_fired},
     {"timers_late", &WorkerCounters::timers_late},
     {"audit_passes", &WorkerCounters::audit_passes},

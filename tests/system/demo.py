@@ -116,9 +116,9 @@ class Demo:
                   shares=shares, off=off)
 
     def handed_over(self):
-        count = self.worker_total('handed_over')
+        count = self.worker_total('replies_handed_over')
         drops = {row['reason']: row['count'] for row in self.dataplane.show('drops')['drops']}
-        self.step(count > 0, f'{count} packets handed over between the two workers, more than 0; dropped: {drops or 0}',
+        self.step(count > 0, f'{count} replies handed over between the two workers, more than 0; dropped: {drops or 0}',
                   handed_over=count, drops=drops)
 
     def drain_and_limit(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real connections through the data plane: modes, families, ways to balance, ports used again."""
+"""Real connections through the data plane: modes, families, ways to balance, ports used again. HTTP over TCP and DNS
+over UDP between programs that know nothing of CATS (SCI-126, SCI-129)."""
 import pathlib
 import re
 import time
@@ -44,7 +45,7 @@ class Nat(ForwardingCase):
         self.assertGreater(self.handed_over(), before)
 
     def handed_over(self):
-        return sum(row['handed_over'] for row in self.dataplane.show('workers')['workers'])
+        return sum(row['replies_handed_over'] for row in self.dataplane.show('workers')['workers'])
 
     def test_client_sees_the_service_address_only(self):
         capture = Capture(self.net, 'client', folder=self.folder)

@@ -150,6 +150,20 @@ TEST(Bindings, FullTableTransientGivesWayEstablishedNever) {
   }
 }
 
+// What holds no slot gives way before a handshake does, although it would end later.
+TEST(Bindings, FullTableTimeWaitGivesWayBeforeHandshakes) {
+  SmallSite site(small_site(1, 1000), 4);
+  for (unsigned n = 1; n <= 3; ++n) {
+    establish(site, n);
+    close_both(site, n);
+  }
+  site.send(0, from_client(4, kSyn, 1000));
+  for (unsigned n = 5; n <= 7; ++n) site.send(0, from_client(n, kSyn, 1000));
+  EXPECT_EQ(site.active(0), 4u);
+  EXPECT_EQ(site.ended(0, EndReason::kEvicted), 0u);  // no slot was lost by it
+  EXPECT_EQ(site.worker().counters().evicted.get(), 3u);
+}
+
 // D-45: unproven flows hold at most half of the limit.
 TEST(Bindings, D45UnprovenFlowsHoldAtMostTheirShare) {
   SmallSite site(small_site(1, 10));
