@@ -137,10 +137,21 @@ void CliServer::drop_gone() {
   }
 }
 
+void CliServer::drop_longest_idle() {
+  const auto later = [](const Client& a, const Client& b) {
+    return std::pair(!a.out.empty(), a.progress) < std::pair(!b.out.empty(), b.progress);
+  };
+  const auto idlest = std::min_element(clients_.begin(), clients_.end(), later);
+  if (!idlest->out.empty() || Clock::now() - idlest->progress < patience_) return;
+  ::close(idlest->fd);
+  clients_.erase(idlest);
+}
+
 void CliServer::accept_all() {
   for (size_t n = 0; n < kClientsMax; ++n) {
     const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
+    if (clients_.size() == kClientsMax) drop_longest_idle();
     if (clients_.size() < kClientsMax) {
       clients_.push_back({fd, {}, {}, Clock::now()});
       continue;
@@ -155,6 +166,7 @@ void CliServer::receive(Client& client) {
   char bytes[kRequestMax];
   const ssize_t n = ::recv(client.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
   if (n > 0) {
+    client.progress = Clock::now();
     client.in.append(bytes, static_cast<size_t>(n));
   } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
     client.gone = true;

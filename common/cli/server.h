@@ -4,7 +4,8 @@
 // The daemon's end of the CLI: a Unix stream socket that answers the protocol of protocol.h through an Executor.
 //
 // No thread of its own: whoever owns it calls poll() again and again. Commands run inside poll(), one after the
-// other. Bounds: kClientsMax clients (one more is told so and closed), kRequestMax bytes a request, kQueueMax bytes
+// other. Bounds: kClientsMax clients (one that said nothing for a patience makes room for another, else the newcomer is
+// told so and closed), kRequestMax bytes a request, kQueueMax bytes
 // of answers that a client has not read yet. A command whose answer is longer waits for its reader, all in all at
 // most `patience`; a reader that is slower than that, or reads nothing for kIdleReader, is dropped. So no client can
 // hold the daemon for longer than one patience.
@@ -33,7 +34,7 @@ class CliServer {
 
   // REQUIRES: the executor outlives the server.
   static Result<std::unique_ptr<CliServer>> open(const std::string& path, Executor& executor,
-                                                 std::chrono::milliseconds patience = std::chrono::seconds(5));
+                                                 std::chrono::milliseconds patience = std::chrono::seconds(2));
   ~CliServer();
   CliServer(const CliServer&) = delete;
   CliServer& operator=(const CliServer&) = delete;
@@ -50,7 +51,7 @@ class CliServer {
     int fd = -1;
     std::string in;
     std::string out;
-    Clock::time_point progress;  // last time that bytes of `out` were taken
+    Clock::time_point progress;  // last time that bytes went either way
     bool gone = false;
     bool closing = false;  // to be closed once `out` is sent
   };
@@ -66,6 +67,7 @@ class CliServer {
   bool queue(Client& client, std::string_view text, Clock::duration& waited);
   static void send_some(Client& client);
   void drop_gone();
+  void drop_longest_idle();
 
   std::string path_;
   Executor& executor_;
