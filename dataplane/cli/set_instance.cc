@@ -39,7 +39,8 @@ void set_max_sessions(DataPlane& plane, SiteTable& next, InstanceIndex i, const 
   plane.shared.set_limit(next, i, limit);
 }
 
-void add(CommandTable& table, DataPlane& plane, const std::string& rest, const std::string& help, Change change) {
+void add(CommandTable& table, DataPlane& plane, const std::string& rest, const std::string& help,
+         const Change& change) {
   table.add({"set instance CSCI-ID SI-ID " + rest, help,
              "publishes a changed table by RCU; no worker stops or is waited for",
              [&plane, change](const Arguments& arguments, Reply& reply) -> CommandResult {

@@ -32,7 +32,7 @@ void show_xstats(const DataPlane& plane, PortIndex port, Reply& reply) {
 }
 
 void add(CommandTable& table, DataPlane& plane, const std::string& word, const std::string& help,
-         std::vector<std::string> columns, Reply::Layout layout, ShowPort show) {
+         const std::vector<std::string>& columns, Reply::Layout layout, ShowPort show) {
   const std::string safety = "asks the driver; takes no lock that a worker takes";
   const auto begin = [columns, layout](Reply& reply) { reply.table("ports", columns, layout); };
   table.add({"show port " + word + " all", help + " of every port", safety,

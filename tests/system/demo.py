@@ -252,6 +252,8 @@ def main():
         passed = demo.run()
     except (CommandFailed, RuntimeError, OSError, subprocess.SubprocessError, LookupError, ValueError) as e:
         passed, problem = False, f'{type(e).__name__}: {e}'
+    except KeyboardInterrupt:
+        passed, problem = False, 'interrupted'
     if demo.as_json:
         print(json.dumps({'passed': passed, 'problem': problem, 'steps': demo.steps}, indent=2))
     elif problem:

@@ -19,7 +19,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 
 CLIENT4, CLIENT6 = '198.51.100.2', '2001:db8:100::2'
 SCI4, SCI6 = '192.0.2.10', '2001:db8::10'
@@ -167,7 +166,7 @@ def _end(*_):
     """Once: a second signal must not interrupt the tidying up."""
     for s in ENDING:
         signal.signal(s, signal.SIG_IGN)
-    sys.exit(1)
+    raise KeyboardInterrupt
 
 
 def _sweep():

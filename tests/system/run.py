@@ -73,12 +73,17 @@ def main():
     sys.path.insert(0, str(HERE))
     results = Results()
     tests = unittest.defaultTestLoader.discover(str(HERE), 'test_*.py')
-    unittest.TestSuite(chosen(tests, args.patterns)).run(results)
+    whole = True
+    try:
+        unittest.TestSuite(chosen(tests, args.patterns)).run(results)
+    except KeyboardInterrupt:
+        whole = False
+        print('interrupted: the tests after this did not run')
     if args.junit:
         ET.ElementTree(results.suite).write(args.junit, encoding='utf-8')
     elif not results.wasSuccessful():
         print('\n'.join(text for _, text in results.failures + results.errors))
-    return 0 if results.wasSuccessful() and results.testsRun else 1
+    return 0 if whole and results.wasSuccessful() and results.testsRun else 1
 
 
 if __name__ == '__main__':
