@@ -74,8 +74,6 @@ class FlowTable {
   [[nodiscard]] bool insert(EntryIndex e, Direction direction, uint64_t hash);
   // REQUIRES: the key is in the table.
   void erase(EntryIndex e, Direction direction, uint64_t hash);
-  // Ahead of an insert: fetches the bucket where it looks first.
-  void prefetch(uint64_t hash) const { __builtin_prefetch(&buckets_[primary_of(hash)]); }
 
   std::span<FlowEntry> entries() { return entries_; }
   FlowEntry& operator[](EntryIndex e) { return entries_[e]; }
