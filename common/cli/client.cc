@@ -2,8 +2,6 @@
 #include "common/cli/client.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <condition_variable>
@@ -14,6 +12,8 @@
 #include <thread>
 
 #include <fmt/format.h>
+
+#include "common/unix_socket.h"
 
 namespace margay {
 namespace {
@@ -76,28 +76,16 @@ Answer answer_of(const nlohmann::json& message) {
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::connect(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    return Error{fmt::format("{}: expected a socket path of 1 to {} bytes", path, sizeof(address.sun_path) - 1)};
-  }
-  path.copy(address.sun_path, path.size());
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return Error{fmt::format("cannot make a socket: {}", std::strerror(errno))};
-  std::unique_ptr<Client> client(new Client(fd, path));
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    return Error{fmt::format("{}: no daemon answers there: {}", path, std::strerror(errno))};
-  }
-  return client;
+  auto fd = connect_unix(path, SOCK_STREAM);
+  if (!fd) return fd.error();
+  return std::unique_ptr<Client>(new Client(std::move(*fd), path));
 }
-
-Client::~Client() { ::close(fd_); }
 
 Result<void> Client::send(const std::string& request) {
   if (request.size() > kRequestMax) return Error{fmt::format("expected at most {} bytes a line", kRequestMax)};
   size_t sent = 0;
   while (sent < request.size()) {
-    const ssize_t n = ::send(fd_, request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
+    const ssize_t n = ::send(fd_.get(), request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
     // A daemon that refuses us says why before it closes: that is read by whoever waits for the answer.
     if (n < 0) return {};
@@ -120,7 +108,7 @@ Result<std::string> Client::receive_line() {
     read_ = 0;
     from = in_.size();
     char bytes[65536];
-    const ssize_t n = ::recv(fd_, bytes, sizeof(bytes), 0);
+    const ssize_t n = ::recv(fd_.get(), bytes, sizeof(bytes), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return Error{fmt::format("{}: the daemon closed the connection", path_)};
     in_.append(bytes, static_cast<size_t>(n));
@@ -155,7 +143,7 @@ Answer Client::run(std::string_view line, bool json, const Reply::Sink& sink) {
   });
   while (const std::optional<std::string> text = spool.take()) {
     if (sink(*text)) continue;
-    ::shutdown(fd_, SHUT_RDWR);  // nobody wants the rest
+    ::shutdown(fd_.get(), SHUT_RDWR);  // nobody wants the rest
     break;
   }
   reader.join();

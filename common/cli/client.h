@@ -12,6 +12,7 @@
 
 #include "common/cli/executor.h"
 #include "common/cli/protocol.h"
+#include "common/fd.h"
 #include "common/result.h"
 
 namespace margay {
@@ -19,7 +20,6 @@ namespace margay {
 class Client : public Executor {
  public:
   static Result<std::unique_ptr<Client>> connect(const std::string& path);
-  ~Client() override;
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
@@ -27,13 +27,13 @@ class Client : public Executor {
   Completion complete(std::string_view line) override;
 
  private:
-  explicit Client(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  Client(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   Result<void> send(const std::string& request);
   Result<std::string> receive_line();
   Result<nlohmann::json> receive();
   Answer receive_answer(const std::function<void(std::string)>& put);
 
-  int fd_;
+  Fd fd_;
   std::string path_;
   std::string in_;
   size_t read_ = 0;  // bytes of in_ that were used

@@ -9,11 +9,6 @@
 // of answers that a client has not read yet. A command whose answer is longer waits for its reader, all in all at
 // most `patience`; a reader that is slower than that, or reads nothing for kIdleReader, is dropped. So no client can
 // hold the daemon for longer than one patience.
-//
-// The socket has mode 0600 before anybody can connect. A socket file left behind by a dead daemon is replaced; one
-// that somebody listens on is an error. The file is removed at the end if it is still this server's.
-
-#include <sys/types.h>
 
 #include <chrono>
 #include <list>
@@ -23,6 +18,7 @@
 
 #include "common/cli/executor.h"
 #include "common/result.h"
+#include "common/unix_socket.h"
 
 namespace margay {
 
@@ -35,7 +31,6 @@ class CliServer {
   // REQUIRES: the executor outlives the server.
   static Result<std::unique_ptr<CliServer>> open(const std::string& path, Executor& executor,
                                                  std::chrono::milliseconds patience = std::chrono::seconds(2));
-  ~CliServer();
   CliServer(const CliServer&) = delete;
   CliServer& operator=(const CliServer&) = delete;
 
@@ -43,12 +38,12 @@ class CliServer {
   void poll(std::chrono::milliseconds timeout);
 
   size_t clients() const { return clients_.size(); }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return listener_.path(); }
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Client {
-    int fd = -1;
+    Fd fd;
     std::string in;
     std::string out;
     Clock::time_point progress;  // last time that bytes went either way
@@ -56,9 +51,8 @@ class CliServer {
     bool closing = false;  // to be closed once `out` is sent
   };
 
-  CliServer(std::string path, Executor& executor, std::chrono::milliseconds patience)
-      : path_(std::move(path)), executor_(executor), patience_(patience) {}
-  Result<void> listen();
+  CliServer(UnixListener listener, Executor& executor, std::chrono::milliseconds patience)
+      : listener_(std::move(listener)), executor_(executor), patience_(patience) {}
   void accept_all();
   void receive(Client& client);
   void serve_requests(Client& client);
@@ -69,12 +63,9 @@ class CliServer {
   void drop_gone();
   void drop_longest_idle();
 
-  std::string path_;
+  UnixListener listener_;
   Executor& executor_;
   std::chrono::milliseconds patience_;
-  int listener_ = -1;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
   std::list<Client> clients_;
 };
 
