@@ -100,6 +100,13 @@ bool Prefix::contains(const IpAddress& other) const {
   return ((address.bytes[bytes] ^ other.bytes[bytes]) >> (8 - bits % 8)) == 0;
 }
 
+bool Prefix::reserves(const IpAddress& other) const {
+  if (!other.is_v4() || !contains(other) || length > 30) return false;
+  const uint32_t mask = 0xffffffffu >> length;
+  const uint32_t host = from_wire32(other.v4_wire()) & mask;
+  return host == 0 || host == mask;
+}
+
 std::string Prefix::format() const { return address.format() + '/' + std::to_string(length); }
 
 Result<Prefix> Prefix::parse(std::string_view text) {

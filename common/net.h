@@ -73,6 +73,16 @@ struct IpAddress {
   bool is_multicast() const {  // 224.0.0.0/4, ff00::/8; 255.255.255.255 too
     return is_v4() ? bytes[12] >= 224 : bytes[0] == 0xff;
   }
+  // The address of one host: not of this network (0.0.0.0/8, ::), loopback, multicast, reserved or broadcast
+  // (RFC 1122 §3.2.1.3, RFC 6890, RFC 4291 §2.4).
+  bool may_be_host() const {
+    if (is_v4()) return bytes[12] > 0 && bytes[12] < 224 && bytes[12] != 127;
+    const bool loopback = high() == 0 && low() == IpAddress{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}.low();
+    return !is_unspecified() && !is_multicast() && !loopback;
+  }
+  bool is_link_local() const {  // 169.254.0.0/16, fe80::/10
+    return is_v4() ? bytes[12] == 169 && bytes[13] == 254 : bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
+  }
   friend bool operator==(const IpAddress& a, const IpAddress& b) { return a.high() == b.high() && a.low() == b.low(); }
   friend std::strong_ordering operator<=>(const IpAddress& a, const IpAddress& b) { return a.bytes <=> b.bytes; }
 
@@ -86,6 +96,9 @@ struct Prefix {
   uint8_t length = 0;
 
   bool contains(const IpAddress& other) const;
+  // Whether this is the network's own or the broadcast address: no host's, but in a /31 or /32 (RFC 1122 §3.2.1.3,
+  // RFC 3021). IPv6 has neither.
+  bool reserves(const IpAddress& other) const;
   friend bool operator==(const Prefix&, const Prefix&) = default;
   std::string format() const;  // "192.0.2.2/24"
   static Result<Prefix> parse(std::string_view text);

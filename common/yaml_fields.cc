@@ -318,8 +318,8 @@ bool read_mac(const Field& field, std::optional<MacAddress>& out) {
 bool read_ip(const Field& field, IpAddress& out) {
   IpAddress address;
   if (!read_parsed(field, "an IP address such as 192.0.2.1 or 2001:db8::1", &IpAddress::parse, address)) return false;
-  if (address.is_unspecified() || address.is_multicast()) {
-    field.fail_expected("the IP address of one host (not multicast, not unspecified)");
+  if (!address.may_be_host()) {
+    field.fail_expected("the IP address of one host (not loopback, multicast, broadcast or unspecified)");
     return false;
   }
   out = address;

@@ -121,8 +121,9 @@ bool read_rate(const Field& field, uint64_t& out_per_second);
 // A unicast address, not all zeros.
 bool read_mac(const Field& field, MacAddress& out);
 bool read_mac(const Field& field, std::optional<MacAddress>& out);
-// A unicast address, not unspecified.
+// An address that may be a host's.
 bool read_ip(const Field& field, IpAddress& out);
+// Any address with a prefix length.
 bool read_prefix(const Field& field, Prefix& out);
 
 // One of a table of words.

@@ -32,25 +32,29 @@ class SiteChecks {
     find_forwarder_ports();
     collect_sci_addresses();
     for (size_t s = 0; s < config_.scis.size(); ++s) check_sci(root_["scis"][s], config_.scis[s]);
+    for (size_t p = 0; p < config_.ports.size(); ++p) check_neighbours(static_cast<PortIndex>(p));
   }
 
  private:
   void check_ports();
   void check_addresses(const Field& field, const PortConfig& port);
-  void check_gateways(const Field& field, const PortConfig& port);
+  void check_gateways(const Field& field, PortIndex port);
+  void check_neighbours(PortIndex port);
+  void refuse_reserved(const Field& field, const IpAddress& address);
   void find_forwarder_ports();
   void collect_sci_addresses();
   void check_sci(const Field& field, SciConfig& sci);
   void check_endpoints(const Field& field, const SciConfig& sci);
   void check_instance(const Field& field, const SciConfig& sci, InstanceConfig& instance);
   void settle_port(const Field& field, const SciConfig& sci, InstanceConfig& instance);
-  void check_reachable(const Field& field, const SciConfig& sci, const IpAddress& address);
+  void check_reachable(const Field& field, const SciConfig& sci, const InstanceConfig& instance);
 
   const Field& root_;
   SiteConfig& config_;
   std::set<IpAddress> own_addresses_, sci_addresses_;
   std::set<std::string> csci_ids_;
-  std::map<Endpoint, std::string> endpoints_;  // whose each is
+  std::map<Endpoint, std::string> endpoints_;            // whose each is
+  std::set<std::pair<PortIndex, IpAddress>> asked_for_;  // next hops whose MAC address is not given yet
   size_t gateways_ = 0, instances_ = 0;
 };
 
@@ -68,7 +72,7 @@ void SiteChecks::check_ports() {
                     "another port has the kernel interface " + quoted(port.kernel) + " already");
     }
     check_addresses(field, port);
-    check_gateways(field["gateways"], port);
+    check_gateways(field["gateways"], static_cast<PortIndex>(p));
   }
 }
 
@@ -76,6 +80,7 @@ void SiteChecks::check_addresses(const Field& field, const PortConfig& port) {
   for (size_t i = 0; i < port.addresses.size(); ++i) {
     const IpAddress& address = port.addresses[i].address;
     refuse_second(own_addresses_, address, field["addresses"][i], address.format() + " stands twice in the site");
+    refuse_reserved(field["addresses"][i], address);
     if (!address.is_v4() && port.mtu < kIpv6MtuMin) {
       field["mtu"].fail("IPv6 needs at least 1280, got " + std::to_string(port.mtu));
     }
@@ -87,14 +92,41 @@ void SiteChecks::check_addresses(const Field& field, const PortConfig& port) {
   }
 }
 
-void SiteChecks::check_gateways(const Field& field, const PortConfig& port) {
-  for (size_t i = 0; i < port.gateways.size(); ++i) {
-    const IpAddress& gateway = port.gateways[i];
-    const bool on_link = std::any_of(port.addresses.begin(), port.addresses.end(),
-                                     [&](const Prefix& prefix) { return prefix.contains(gateway); });
-    if (!on_link) field[i].fail(gateway.format() + " is on none of this port's networks");
+void SiteChecks::check_gateways(const Field& field, PortIndex port) {
+  const std::vector<IpAddress>& gateways = config_.ports[port].gateways;
+  for (size_t i = 0; i < gateways.size(); ++i) {
+    const IpAddress& gateway = gateways[i];
+    const PortIndex on = port_on_link(config_.ports, gateway);
+    if (on == kNoPort) field[i].fail(gateway.format() + " is on none of this port's networks");
+    if (on != kNoPort && on != port) {
+      field[i].fail(gateway.format() + " is on the network of the port " + quoted(config_.ports[on].name));
+    }
+    refuse_reserved(field[i], gateway);
+    asked_for_.emplace(port, gateway);
     if (own_addresses_.contains(gateway)) field[i].fail(gateway.format() + " is an address of this site's own");
     if (++gateways_ == kGatewaysMax + 1) field[i].fail("more than " + std::to_string(kGatewaysMax) + " in the site");
+  }
+}
+
+// An address of a network of ours that stands for no host of it.
+void SiteChecks::refuse_reserved(const Field& field, const IpAddress& address) {
+  for (const PortConfig& port : config_.ports) {
+    for (const Prefix& prefix : port.addresses) {
+      if (!prefix.reserves(address)) continue;
+      field.fail(address.format() + " is the network or broadcast address of " + prefix.format() +
+                 ", expected one host's");
+    }
+  }
+}
+
+void SiteChecks::check_neighbours(PortIndex port) {
+  const auto& neighbours = config_.ports[port].neighbours;
+  const Field field = root_["dataplane"]["ports"][port]["neighbours"];
+  for (size_t i = 0; i < neighbours.size(); ++i) {
+    if (asked_for_.contains({port, neighbours[i].first})) continue;
+    field[i].fail_key(
+        "expected a gateway of this port, or an instance on its networks that has no `mac`; other hosts "
+        "are not built yet");
   }
 }
 
@@ -120,6 +152,7 @@ void SiteChecks::check_endpoints(const Field& field, const SciConfig& sci) {
   for (size_t e = 0; e < sci.endpoints.size(); ++e) {
     const Field place = endpoints.present() ? endpoints[e] : field["csci_id"];
     const auto [it, is_new] = endpoints_.emplace(sci.endpoints[e], sci.csci_id);
+    refuse_reserved(endpoints.present() ? place["address"] : place, sci.endpoints[e].address);
     if (!is_new) place.fail(it->first.format() + " belongs to the SCI " + quoted(it->second) + " already");
     // An instance has one port, so one protocol (D-43).
     if (sci.mode == Mode::kNat && sci.endpoints[e].protocol != sci.endpoints.front().protocol) {
@@ -153,7 +186,8 @@ void SiteChecks::check_instance(const Field& field, const SciConfig& sci, Instan
   if (mixed) field["address"].fail("IPv4 and IPv6 cannot be mixed between an SCI and its instances in this mode");
   if (sci_addresses_.contains(address)) field["address"].fail(address.format() + " is the address of an SCI");
   if (own_addresses_.contains(address)) field["address"].fail(address.format() + " is an address of a port");
-  check_reachable(field["address"], sci, address);
+  refuse_reserved(field["address"], address);
+  check_reachable(field, sci, instance);
 }
 
 // The endpoint's port where none is given. Direct server return leaves the port as it is.
@@ -171,17 +205,21 @@ void SiteChecks::settle_port(const Field& field, const SciConfig& sci, InstanceC
   }
 }
 
-void SiteChecks::check_reachable(const Field& field, const SciConfig& sci, const IpAddress& address) {
-  bool on_link = false, has_gateway = false;
-  for (const PortConfig& port : config_.ports) {
-    on_link |= std::any_of(port.addresses.begin(), port.addresses.end(),
-                           [&](const Prefix& prefix) { return prefix.contains(address); });
-    has_gateway |= std::any_of(port.gateways.begin(), port.gateways.end(),
-                               [&](const IpAddress& gateway) { return gateway.is_v4() == address.is_v4(); });
+void SiteChecks::check_reachable(const Field& field, const SciConfig& sci, const InstanceConfig& instance) {
+  const IpAddress& address = instance.address;
+  const PortIndex on = port_on_link(config_.ports, address);
+  if (on != kNoPort) {
+    if (!instance.mac) asked_for_.emplace(on, address);
+    return;
   }
-  if (on_link) return;
-  if (sci.mode == Mode::kL2Dsr) field.fail(address.format() + " is on no port's network, which l2-dsr needs");
-  if (!has_gateway) field.fail(address.format() + " is on no port's network and there is no gateway of its family");
+  const bool has_gateway = std::any_of(config_.ports.begin(), config_.ports.end(), [&](const PortConfig& port) {
+    return std::any_of(port.gateways.begin(), port.gateways.end(),
+                       [&](const IpAddress& gateway) { return gateway.is_v4() == address.is_v4(); });
+  });
+  const std::string nowhere = address.format() + " is on no port's network";
+  if (sci.mode == Mode::kL2Dsr) field["address"].fail(nowhere + ", which l2-dsr needs");
+  if (!has_gateway) field["address"].fail(nowhere + " and there is no gateway of its family");
+  if (instance.mac) field["mac"].fail_key("expected an instance on a port's network: " + nowhere);
 }
 
 }  // namespace

@@ -12,8 +12,6 @@ void read_root(const Field& root, SiteConfig& config) {
   refuse_unknown_keys(root, {"site", "state_directory", "dataplane", "forwarders", "accelerators", "scis", "control",
                              "c_sma", "cps", "security"});
   read_text(root["site"], kNameBytesMax, config.site);
-  std::string state_directory;  // nothing of this build lies there yet
-  read_text(root["state_directory"], 4095, state_directory);
   if (require(root["dataplane"])) read_dataplane(root["dataplane"], config);
   read_forwarders(root, config);
   refuse_not_built(root["accelerators"]);

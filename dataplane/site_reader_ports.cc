@@ -50,8 +50,8 @@ void read_addresses(const Field& addresses, PortConfig& port) {
   for (size_t i = 0; i < addresses.size(); ++i) {
     Prefix prefix;
     if (!read_prefix(addresses[i], prefix)) continue;
-    if (prefix.address.is_unspecified() || prefix.address.is_multicast()) {
-      addresses[i].fail_expected("the address of one host (not multicast, not unspecified)");
+    if (!prefix.address.may_be_host()) {
+      addresses[i].fail_expected("the address of one host (not loopback, multicast, broadcast or unspecified)");
     }
     port.addresses.push_back(prefix);
   }

@@ -48,12 +48,20 @@ constexpr std::string_view kInstanceKeys[] = {"id",     "address",     "port",  
 constexpr Nanoseconds kTimerMin = kTickLength;
 constexpr Nanoseconds kTimerMax = 24 * 3600 * kSecond;
 constexpr Nanoseconds kUdpTimeout = 60 * kSecond;
+constexpr double kDegradationFactor = 0.5;         // D-7
 constexpr uint64_t kSessionsMax = (1u << 24) - 1;  // 24 bits in the slot ledger
 
 std::vector<std::string_view> joined(std::span<const std::string_view> a, std::span<const std::string_view> b) {
   std::vector<std::string_view> keys(a.begin(), a.end());
   keys.insert(keys.end(), b.begin(), b.end());
   return keys;
+}
+
+// Packets of and to these go from one link to another, which link-local addresses may not (RFC 4291 §2.5.6, RFC 3927
+// §2.7).
+void read_routed_ip(const Field& field, IpAddress& out) {
+  if (!require(field) || !read_ip(field, out)) return;
+  if (out.is_link_local()) field.fail_expected("an address that is valid beyond one link (not link-local)");
 }
 
 bool read_port_number(const Field& field, uint16_t& out) {
@@ -70,7 +78,7 @@ void read_endpoint(const Field& field, Protocol protocol, SciConfig& sci) {
   refuse_unknown_keys(field, {"address", "port", "protocol"});
   Endpoint endpoint;
   endpoint.protocol = protocol;
-  if (require(field["address"])) read_ip(field["address"], endpoint.address);
+  read_routed_ip(field["address"], endpoint.address);
   if (require(field["port"])) read_port_number(field["port"], endpoint.port);
   read_enum(field["protocol"], kProtocols, endpoint.protocol);
   sci.endpoints.push_back(endpoint);
@@ -86,7 +94,7 @@ void read_endpoints(const Field& field, SciConfig& sci) {
   }
   if (endpoints.present() || sci.csci_id.empty()) return;
   const auto said = AddressPort::parse(sci.csci_id);
-  if (!said || said->address.is_multicast() || said->address.is_unspecified()) {
+  if (!said || !said->address.may_be_host() || said->address.is_link_local()) {
     field["csci_id"].fail_expected("the address and port of one host, as there are no endpoints");
     return;
   }
@@ -148,7 +156,7 @@ void read_instance(const Field& field, InstanceConfig& instance) {
     field["slots_per_flow"].fail("more than one slot a flow is not built yet, expected 1");
   }
   if (require(field["id"])) read_text(field["id"], kNameBytesMax, instance.id);
-  if (require(field["address"])) read_ip(field["address"], instance.address);
+  read_routed_ip(field["address"], instance.address);
   read_port_number(field["port"], instance.port);
   read_mac(field["mac"], instance.mac);
   if (require(field["max_sessions"])) read_integer(field["max_sessions"], 1, kSessionsMax, instance.max_sessions);
@@ -173,7 +181,10 @@ void read_behaviour(const Field& field, SciConfig& sci) {
   read_built(field["on_unhealthy"], kOnUnhealthy, one);
   read_built(field["syn_cookies"], kSynCookies, one);
   read_enum(field["unknown_flow"], kUnknownFlow, sci.unknown_flow);
-  read_number(field["degradation_factor"], 0, 1, sci.degradation_factor);
+  double factor = kDegradationFactor;
+  if (read_number(field["degradation_factor"], 0, 1, factor) && factor != kDegradationFactor) {
+    field["degradation_factor"].fail_expected("0.5: health, which uses another factor, is not built yet");
+  }
   read_duration(field["drain_deadline"], 0, kTimerMax, sci.drain_deadline);
   const Field provisional = field["provisional"];
   if (!is_map(provisional)) return;

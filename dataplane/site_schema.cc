@@ -158,7 +158,10 @@ constexpr Shape kSecurity[] = {{"ca", Kind::kText},
                                {"crl", Kind::kText},
                                map("signing_key", kSigningKey)};
 
-constexpr Shape kRootParts[] = {map("control", kControl), map("c_sma", kCSma), map("cps", kCpsServer),
+constexpr Shape kRootParts[] = {{"state_directory", Kind::kText},
+                                map("control", kControl),
+                                map("c_sma", kCSma),
+                                map("cps", kCpsServer),
                                 map("security", kSecurity)};
 
 std::vector<std::string_view> keys_of(std::span<const Shape> shapes) {

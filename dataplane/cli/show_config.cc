@@ -53,14 +53,14 @@ void show_scis(const DataPlane& plane, Reply& reply) {
   reply.table("scis",
               {"csci_id", "cs_id", "endpoints", "mode", "balance", "affinity_timeout", "embryonic", "closing",
                "time_wait", "reset_grace", "unreplied", "when_none_healthy", "when_full", "unknown_flow",
-               "provisional_share", "degradation_factor", "drain_deadline"},
+               "provisional_share", "drain_deadline"},
               Reply::Layout::kBlocks);
   for (const SciConfig& s : plane.config.scis) {
     reply.row({s.csci_id, s.cs_id, texts_of(s.endpoints, [](const Endpoint& e) { return e.format(); }), word_of(s.mode),
                word_of(s.balance), seconds_of(s.affinity_timeout), seconds_of(s.timers.embryonic),
                seconds_of(s.timers.closing), seconds_of(s.timers.time_wait), seconds_of(s.timers.reset_grace),
                seconds_of(s.timers.unreplied), word_of(s.when_none_healthy), word_of(s.when_full),
-               word_of(s.unknown_flow), s.provisional_share, s.degradation_factor, seconds_of(s.drain_deadline)});
+               word_of(s.unknown_flow), s.provisional_share, seconds_of(s.drain_deadline)});
   }
 }
 

@@ -37,6 +37,22 @@ struct PortConfig {
   std::vector<std::pair<IpAddress, MacAddress>> neighbours;
 };
 
+// The port whose network holds the address, or kNoPort; the longest prefix wins.
+template <class Port>
+PortIndex port_on_link(const std::vector<Port>& ports, const IpAddress& address) {
+  PortIndex best = kNoPort;
+  int best_length = -1;
+  for (size_t p = 0; p < ports.size(); ++p) {
+    for (const Prefix& prefix : ports[p].addresses) {
+      if (prefix.length > best_length && prefix.contains(address)) {
+        best = static_cast<PortIndex>(p);
+        best_length = prefix.length;
+      }
+    }
+  }
+  return best;
+}
+
 // A rule that lets a frame inject client packets: every member that is set must match.
 struct ForwarderConfig {
   bool any = false;
@@ -73,8 +89,7 @@ struct SciConfig {
   WhenNoneHealthy when_none_healthy = WhenNoneHealthy::kDegraded;
   WhenFull when_full = WhenFull::kReject;
   UnknownFlow unknown_flow = UnknownFlow::kReset;
-  double provisional_share = 0.5;   // of an instance's limit, at least one slot (D-45)
-  double degradation_factor = 0.5;  // D-7
+  double provisional_share = 0.5;  // of an instance's limit, at least one slot (D-45)
   Nanoseconds drain_deadline = 600 * kSecond;
   std::vector<InstanceConfig> instances;
 };

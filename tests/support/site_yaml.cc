@@ -96,8 +96,7 @@ void write_sci(std::ostream& out, const SciConfig& sci) {
       << "}\n    when_none_healthy: " << (sci.when_none_healthy == WhenNoneHealthy::kDegraded ? "degraded" : "reject")
       << "\n    when_full: reject\n    unknown_flow: " << name_of(sci.unknown_flow)
       << "\n    provisional: {share: " << exact(sci.provisional_share * 100)
-      << "%}\n    degradation_factor: " << exact(sci.degradation_factor)
-      << "\n    drain_deadline: " << milliseconds(sci.drain_deadline)
+      << "%}\n    drain_deadline: " << milliseconds(sci.drain_deadline)
       << "\n    instances:" << (sci.instances.empty() ? " []\n" : "\n");
   for (const InstanceConfig& i : sci.instances) {
     out << "      - {id: " << quoted(i.id) << ", address: " << quoted(i.address.format()) << ", port: " << i.port

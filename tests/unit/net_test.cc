@@ -92,6 +92,49 @@ TEST(NetTest, IpAddressBytesAndKinds) {
   EXPECT_FALSE(IpAddress::parse("::1")->is_unspecified());
 }
 
+// RFC 1122 §3.2.1.3, RFC 6890 (0.0.0.0/8, 127.0.0.0/8, 240.0.0.0/4), RFC 4291 §2.4.
+TEST(NetTest, WhatMayBeAHost) {
+  for (const char* text : {"1.0.0.0", "126.255.255.255", "128.0.0.0", "223.255.255.255", "169.254.0.1", "::2",
+                           "1::", "fe80::1", "feff::1", "2001:db8::1"}) {
+    EXPECT_TRUE(IpAddress::parse(text)->may_be_host()) << text;
+  }
+  for (const char* text : {"0.0.0.0", "0.255.255.255", "127.0.0.0", "127.255.255.255", "224.0.0.0", "240.0.0.1",
+                           "255.255.255.255", "::", "::1", "ff00::", "ff02::1"}) {
+    EXPECT_FALSE(IpAddress::parse(text)->may_be_host()) << text;
+  }
+}
+
+TEST(NetTest, LinkLocal) {  // RFC 3927 §2.1, RFC 4291 §2.5.6
+  for (const char* text : {"169.254.0.0", "169.254.255.255", "fe80::", "febf:ffff::1"}) {
+    EXPECT_TRUE(IpAddress::parse(text)->is_link_local()) << text;
+  }
+  for (const char* text : {"169.253.255.255", "169.255.0.0", "168.254.0.1", "fe7f::1", "fec0::1", "ff80::1"}) {
+    EXPECT_FALSE(IpAddress::parse(text)->is_link_local()) << text;
+  }
+}
+
+TEST(NetTest, AddressesThatAPrefixReserves) {  // RFC 1122 §3.2.1.3, RFC 3021
+  struct Row {
+    const char *prefix, *address;
+    bool reserved;
+  };
+  constexpr Row kRows[] = {
+      {"192.0.2.2/24", "192.0.2.0", true},     {"192.0.2.2/24", "192.0.2.255", true},
+      {"192.0.2.2/24", "192.0.2.1", false},    {"192.0.2.2/24", "192.0.2.254", false},
+      {"192.0.2.2/24", "192.0.3.0", false},    {"10.1.2.3/9", "10.0.0.0", true},
+      {"10.1.2.3/9", "10.127.255.255", true},  {"10.1.2.3/9", "10.128.0.0", false},
+      {"10.1.2.3/9", "10.1.2.255", false},     {"192.0.2.5/30", "192.0.2.4", true},
+      {"192.0.2.5/30", "192.0.2.7", true},     {"192.0.2.4/31", "192.0.2.4", false},
+      {"192.0.2.4/31", "192.0.2.5", false},    {"192.0.2.4/32", "192.0.2.4", false},
+      {"2001:db8::1/64", "2001:db8::", false}, {"2001:db8::1/64", "192.0.2.0", false},
+      {"10.0.0.1/0", "255.255.255.255", true},
+  };
+  for (const Row& row : kRows) {
+    EXPECT_EQ(Prefix::parse(row.prefix)->reserves(*IpAddress::parse(row.address)), row.reserved)
+        << row.address << " in " << row.prefix;
+  }
+}
+
 TEST(NetTest, PrefixText) {
   constexpr TextRow kRows[] = {
       {"192.0.2.2/24", "192.0.2.2/24"},

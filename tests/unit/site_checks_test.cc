@@ -16,6 +16,9 @@ std::string base(const std::string& from, const std::string& to) { return replac
 
 constexpr const char* kRule = "- {port: net0, mac: \"02:00:00:00:00:01\"}";
 constexpr const char* kLeftOut = "is not built yet, expected it left out";
+constexpr const char* kNoNextHop =
+    ": expected a gateway of this port, or an instance on its networks that has no `mac`; other hosts are not built "
+    "yet";
 
 TEST(SiteChecks, TheFileIsAMapOfSections) {
   check_rows({{"^", "expected a map, got nothing"},
@@ -96,18 +99,22 @@ TEST(SiteChecks, Ports) {
       {base("[10.1.0.2/24]", "[^10.1.0.2]"),
        p1 + ".addresses[0]: expected an address with its prefix length such as 192.0.2.2/24 or 2001:db8::2/64, "
             "got \"10.1.0.2\""},
-      {base("[10.1.0.2/24]", "[^224.0.0.1/24]"),
-       p1 + ".addresses[0]: expected the address of one host (not multicast, not unspecified), got \"224.0.0.1/24\""},
       {base("[10.1.0.2/24]", "[10.1.0.2/24, ^192.0.2.2/16]"), p1 + ".addresses[1]: 192.0.2.2 stands twice in the site"},
       {with_port1("gateways: [^10.2.0.1]"), p1 + ".gateways[0]: 10.2.0.1 is on none of this port's networks"},
-      {with_port1("gateways: [^192.0.2.1]"), p1 + ".gateways[0]: 192.0.2.1 is on none of this port's networks"},
+      {with_port1("gateways: [^192.0.2.1]"), p1 + ".gateways[0]: 192.0.2.1 is on the network of the port \"net0\""},
       {with_port1("gateways: [^10.1.0.2]"), p1 + ".gateways[0]: 10.1.0.2 is an address of this site's own"},
       {with_port1("neighbours: {^10.1.0: \"02:00:00:00:00:01\"}"),
        p1 + ".neighbours[\"10.1.0\"]: expected an IP address as the key"},
       {with_port1("neighbours: {10.1.0.3: ^x}"),
        p1 + ".neighbours[\"10.1.0.3\"]: expected a MAC address such as 02:00:00:00:0f:00, got \"x\""},
-      {with_port1("neighbours: {\"2001:db8::3\": \"02:00:00:00:00:01\", \"2001:DB8::3\": ^\"02:00:00:00:00:01\"}"),
-       p1 + ".neighbours[\"2001:DB8::3\"]: 2001:db8::3 stands twice"},
+      {with_port0("gateways: [\"2001:db8::3\"]\n      neighbours: {\"2001:db8::3\": \"02:00:00:00:00:01\", "
+                  "\"2001:DB8::3\": ^\"02:00:00:00:00:01\"}"),
+       "dataplane.ports[0].neighbours[\"2001:DB8::3\"]: 2001:db8::3 stands twice"},
+      {with_port1("neighbours: {^10.1.0.3: \"02:00:00:00:00:01\"}"), p1 + ".neighbours[\"10.1.0.3\"]" + kNoNextHop},
+      {with_port1("neighbours: {^192.0.2.1: \"02:00:00:00:00:01\"}"), p1 + ".neighbours[\"192.0.2.1\"]" + kNoNextHop},
+      {replaced(with_instance("mac: \"02:00:00:00:00:0b\""), "[10.1.0.2/24]",
+                "[10.1.0.2/24]\n      neighbours: {^10.1.0.11: \"02:00:00:00:00:0b\"}"),
+       p1 + ".neighbours[\"10.1.0.11\"]" + kNoNextHop},
   });
 }
 
@@ -253,6 +260,8 @@ TEST(SiteChecks, ValuesOfAnSci) {
       {with_sci("provisional: {share: ^101%}"),
        sci + "provisional.share: expected a percentage from 0% to 100%, got \"101%\""},
       {with_sci("degradation_factor: ^1.1"), sci + "degradation_factor: expected a number from 0 to 1, got \"1.1\""},
+      {with_sci("degradation_factor: ^0.6"),
+       sci + "degradation_factor: expected 0.5: health, which uses another factor, is not built yet, got \"0.6\""},
       {with_sci("unknown_flow: ^keep"), sci + "unknown_flow: expected one of reset, drop, adopt, got \"keep\""},
       {std::string(kSiteText).substr(0, std::string(kSiteText).find("scis:")) + "scis: ^[]\n",
        "scis: lists none, expected at least one"},
@@ -294,6 +303,8 @@ TEST(SiteChecks, Instances) {
       {replaced(with_sci("endpoints: [{address: 192.0.2.10, port: 80}, {address: 192.0.2.10, port: 81}]"), "{id: si-1",
                 "^{id: si-1"),
        i0 + ".port: is missing, as the endpoints' ports differ"},
+      {replaced(with_port0("gateways: [192.0.2.1]"), "10.1.0.11,", "10.9.0.11, ^mac: \"02:00:00:00:00:0b\","),
+       i0 + ".mac: expected an instance on a port's network: 10.9.0.11 is on no port's network"},
   });
 }
 
@@ -301,6 +312,9 @@ TEST(SiteChecks, WhatComesCloseIsAccepted) {
   const std::string rows[] = {
       // An instance behind a gateway of its family.
       replaced(with_port0("gateways: [192.0.2.1]"), "10.1.0.11", "10.9.0.11"),
+      // MAC addresses of next hops: a gateway's, an instance's.
+      with_port0("gateways: [192.0.2.1]\n      neighbours: {192.0.2.1: \"02:00:00:00:00:01\"}"),
+      with_port1("neighbours: {10.1.0.11: \"02:00:00:00:00:0b\"}"),
       // One address, two ports.
       replaced(base("10.1.0.12", "10.1.0.11"), "si-2, address: 10.1.0.11", "si-2, address: 10.1.0.11, port: 8080"),
       // Direct server return with the endpoint's port.

@@ -96,7 +96,6 @@ TEST(SiteReader, ShortestFileHasAllDefaultsOfAnSci) {
   EXPECT_EQ(sci.when_full, WhenFull::kReject);
   EXPECT_EQ(sci.unknown_flow, UnknownFlow::kReset);
   EXPECT_EQ(sci.provisional_share, 0.5);
-  EXPECT_EQ(sci.degradation_factor, 0.5);
   EXPECT_EQ(sci.drain_deadline, 600 * kSecond);
   ASSERT_EQ(sci.instances.size(), 2u);
   EXPECT_EQ(sci.instances[0].id, "si-1");
@@ -159,7 +158,6 @@ TEST(SiteReader, ReadsEachKeyToItsBounds) {
   const auto instance_port = instance([](const InstanceConfig& i) { return i.port; });
   const auto drain = sci([](const SciConfig& s) { return s.drain_deadline; });
   const auto percent = sci([](const SciConfig& s) { return static_cast<uint64_t>(s.provisional_share * 100 + 0.5); });
-  const auto factor = sci([](const SciConfig& s) { return static_cast<uint64_t>(s.degradation_factor * 100 + 0.5); });
   const Row rows[] = {
       {with_dataplane("workers: 1"), workers, 1},
       {with_dataplane("workers: 32"), workers, 32},
@@ -189,8 +187,6 @@ TEST(SiteReader, ReadsEachKeyToItsBounds) {
       {with_sci("drain_deadline: 24h"), drain, 86400 * kSecond},
       {with_sci("provisional: {share: 0%}"), percent, 0},
       {with_sci("provisional: {share: 100%}"), percent, 100},
-      {with_sci("degradation_factor: 0"), factor, 0},
-      {with_sci("degradation_factor: 1.0"), factor, 100},
   };
   for (const Row& row : rows) EXPECT_EQ(row.get(good(row.text)), row.expected) << row.text;
 }
@@ -209,6 +205,7 @@ TEST(SiteReader, ReadsEachWord) {
   EXPECT_EQ(good(with_sci("when_none_healthy: reject")).scis[0].when_none_healthy, WhenNoneHealthy::kReject);
   EXPECT_EQ(good(with_sci("when_full: reject")).scis[0].when_full, WhenFull::kReject);
   good(with_sci("on_unhealthy: reset"));
+  good(with_sci("degradation_factor: 0.5"));
   good(with_sci("syn_cookies: off"));
   good(with_sci("clients: {allow: [0.0.0.0/0, \"::/0\"]}"));
   good(with_instance("slots_per_flow: 1"));

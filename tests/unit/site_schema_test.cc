@@ -15,6 +15,7 @@ using namespace margay::test;
 TEST(SiteSchema, PartsOfOtherPrograms) {
   const auto section = [](const std::string& text) { return kSiteText + text; };
   check_rows({
+      {section("state_directory: ^[]"), "state_directory: expected text of 1 to 4095 bytes, got a list"},
       {section("control: {^rol: both}"), "control: unknown key \"rol\", the nearest known one is \"role\""},
       {section("control: {role: ^all}"), "control.role: expected one of sci, c-sma, both, got \"all\""},
       {section("control: ^none"), "control: expected a map, got \"none\""},

@@ -202,7 +202,8 @@ TEST(YamlFields, Addresses) {
                return read_mac(field, value) ? value.format() : "unset";
              });
   const std::string ip = "expected an IP address such as 192.0.2.1 or 2001:db8::1, got ";
-  const std::string host = "expected the IP address of one host (not multicast, not unspecified), got ";
+  const std::string host =
+      "expected the IP address of one host (not loopback, multicast, broadcast or unspecified), got ";
   check_rows({{"192.0.2.1", "192.0.2.1"},
               {"2001:db8::1", "2001:db8::1"},
               {"192.0.2", ip + "\"192.0.2\"", kBad},
