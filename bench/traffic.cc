@@ -66,10 +66,7 @@ dp::SiteConfig site_config(const Setup& setup) {
 
 std::unique_ptr<dp::SiteTable> site_table(const Setup& setup) {
   const std::array<MacAddress, 2> macs{kClientSide, kInstanceSide};
-  auto table = dp::SiteTable::build(site_config(setup), macs);
-  if (!table) std::fprintf(stderr, "bench site: %s\n", table.error().message.c_str());
-  MARGAY_CHECK(table.has_value());
-  return std::move(*table);
+  return dp::SiteTable::build(site_config(setup), macs);
 }
 
 dp::FastPathConfig fast_path_config(const Setup& setup) {

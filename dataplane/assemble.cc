@@ -106,11 +106,10 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
   if (!ports) return ports.error();
   assembly->ports_ = std::move(*ports);
   auto table = SiteTable::build(config, assembly->ports_->macs());
-  if (!table) return in(config.file, table.error());
   if (auto done = assembly->reserve_shared(config, need.shared); !done) return done.error();
-  assembly->shared_->open_instances(**table);
+  assembly->shared_->open_instances(*table);
   assembly->mailboxes_ = std::vector<Mailbox>(config.workers);
-  assembly->data_plane_.emplace(std::move(config), std::move(*table), *assembly->shared_, assembly->mailboxes_,
+  assembly->data_plane_.emplace(std::move(config), std::move(table), *assembly->shared_, assembly->mailboxes_,
                                 *assembly->ports_);
   assembly->data_plane_->now = tsc_now;
   if (auto done = assembly->make_workers(need.per_worker); !done) return done.error();

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
+#include "common/check.h"
+
 namespace margay::dp {
 namespace {
-
-std::string key_of(const SciConfig& sci, const InstanceConfig& instance) {
-  return "scis[" + sci.csci_id + "].instances[" + instance.id + "].address";
-}
 
 uint64_t mix(const IpAddress& address, uint16_t port, Protocol protocol, uint8_t kind) {
   const uint64_t rest = uint64_t{port} << 16 | uint64_t{static_cast<uint8_t>(protocol)} << 8 | kind;
@@ -60,20 +58,6 @@ bool SiteTable::answers_for(PortIndex port, const IpAddress& address) const {
   return false;
 }
 
-PortIndex SiteTable::on_link(const IpAddress& address) const {
-  PortIndex best = kNoPort;
-  int best_length = -1;
-  for (size_t p = 0; p < ports.size(); ++p) {
-    for (const Prefix& prefix : ports[p].addresses) {
-      if (prefix.length > best_length && prefix.contains(address)) {
-        best = static_cast<PortIndex>(p);
-        best_length = prefix.length;
-      }
-    }
-  }
-  return best;
-}
-
 bool SiteTable::authorised(PortIndex port, const MacAddress& source, uint16_t vlan) const {
   return std::any_of(forwarders.begin(), forwarders.end(), [&](const ForwarderConfig& f) {
     return f.any ||
@@ -97,33 +81,28 @@ InstanceIndex SiteTable::instance_by_name(std::string_view csci_id, std::string_
   return kNoIndex;
 }
 
-Result<std::unique_ptr<SiteTable>> SiteTable::build(const SiteConfig& config, std::span<const MacAddress> port_macs) {
+std::unique_ptr<SiteTable> SiteTable::build(const SiteConfig& config, std::span<const MacAddress> port_macs) {
   std::unique_ptr<SiteTable> table(new SiteTable);
   size_t keys = 0;
   for (const PortConfig& p : config.ports) keys += p.addresses.size();
   for (const SciConfig& s : config.scis) keys += s.endpoints.size() * 2 + s.instances.size() * s.endpoints.size();
   table->size_slots(keys);
   table->forwarders = config.forwarders;
-  if (auto r = table->add_ports(config, port_macs); !r) return r.error();
-  if (auto r = table->add_gateways(config); !r) return r.error();
-  for (const SciConfig& sci : config.scis) {
-    if (auto r = table->add_sci(config, sci); !r) return r.error();
-  }
+  table->add_ports(config, port_macs);
+  table->add_gateways(config);
+  for (const SciConfig& sci : config.scis) table->add_sci(config, sci);
   return table;
 }
 
-Result<void> SiteTable::add_ports(const SiteConfig& config, std::span<const MacAddress> macs) {
+void SiteTable::add_ports(const SiteConfig& config, std::span<const MacAddress> macs) {
   for (size_t p = 0; p < config.ports.size(); ++p) {
     const PortConfig& from = config.ports[p];
     ports.push_back({macs[p], from.vlan, from.mtu, !from.kernel.empty(), from.addresses});
     for (const Prefix& prefix : from.addresses) {
-      if (!add(prefix.address, 0, Protocol{}, SlotKind::kPortAddress, static_cast<uint32_t>(p))) {
-        return Error{"ports[" + from.name + "].addresses: " + prefix.address.format() + " stands twice in the site"};
-      }
+      add(prefix.address, 0, Protocol{}, SlotKind::kPortAddress, static_cast<uint32_t>(p));
       announced.emplace_back(static_cast<PortIndex>(p), prefix.address);
     }
   }
-  return {};
 }
 
 NextHopIndex SiteTable::add_next_hop(const SiteConfig& config, PortIndex port, const IpAddress& address,
@@ -136,20 +115,16 @@ NextHopIndex SiteTable::add_next_hop(const SiteConfig& config, PortIndex port, c
   return static_cast<NextHopIndex>(next_hops.size() - 1);
 }
 
-Result<void> SiteTable::add_gateways(const SiteConfig& config) {
-  for (const PortConfig& from : config.ports) {
-    for (const IpAddress& gateway : from.gateways) {
-      const PortIndex port = on_link(gateway);
-      if (port == kNoPort || config.ports[port].name != from.name) {
-        return Error{"ports[" + from.name + "].gateways: " + gateway.format() + " is on none of this port's networks"};
-      }
-      (gateway.is_v4() ? gateways_v4 : gateways_v6).push_back(add_next_hop(config, port, gateway, {}));
+void SiteTable::add_gateways(const SiteConfig& config) {
+  for (size_t p = 0; p < config.ports.size(); ++p) {
+    for (const IpAddress& gateway : config.ports[p].gateways) {
+      auto& gateways = gateway.is_v4() ? gateways_v4 : gateways_v6;
+      gateways.push_back(add_next_hop(config, static_cast<PortIndex>(p), gateway, {}));
     }
   }
-  return {};
 }
 
-Result<void> SiteTable::add_sci(const SiteConfig& config, const SciConfig& from) {
+void SiteTable::add_sci(const SiteConfig& config, const SciConfig& from) {
   Sci sci;
   sci.mode = from.mode;
   sci.balance = from.balance;
@@ -167,9 +142,7 @@ Result<void> SiteTable::add_sci(const SiteConfig& config, const SciConfig& from)
   const auto index = static_cast<SciIndex>(scis.size());
   for (const Endpoint& e : from.endpoints) {
     const auto frontend = static_cast<FrontendIndex>(frontends.size());
-    if (!add(e.address, to_wire16(e.port), e.protocol, SlotKind::kFrontend, frontend)) {
-      return Error{"scis[" + from.csci_id + "].endpoints: " + e.format() + " belongs to another SCI already"};
-    }
+    add(e.address, to_wire16(e.port), e.protocol, SlotKind::kFrontend, frontend);
     frontends.push_back({e, index});
     sci.frontends.push_back(frontend);
     const PortIndex port = on_link(e.address);
@@ -180,13 +153,10 @@ Result<void> SiteTable::add_sci(const SiteConfig& config, const SciConfig& from)
     }
   }
   scis.push_back(std::move(sci));
-  for (const InstanceConfig& i : from.instances) {
-    if (auto r = add_instance(config, from, i); !r) return r.error();
-  }
-  return {};
+  for (const InstanceConfig& i : from.instances) add_instance(config, from, i);
 }
 
-Result<void> SiteTable::add_instance(const SiteConfig& config, const SciConfig& sci, const InstanceConfig& from) {
+void SiteTable::add_instance(const SiteConfig& config, const SciConfig& sci, const InstanceConfig& from) {
   Instance instance;
   instance.sci = static_cast<SciIndex>(scis.size() - 1);
   instance.address = from.address;
@@ -194,15 +164,9 @@ Result<void> SiteTable::add_instance(const SiteConfig& config, const SciConfig& 
   instance.weight = from.weight;
   instance.max_sessions = from.max_sessions;
   instance.si_id = from.id;
-  if (local(from.address) != LocalKind::kNone) {
-    return Error{key_of(sci, from) + ": " + from.address.format() + " is an address of the SCI itself"};
-  }
   const PortIndex port = on_link(from.address);
   const auto& gateways = from.address.is_v4() ? gateways_v4 : gateways_v6;
-  if (port == kNoPort && (sci.mode == Mode::kL2Dsr || gateways.empty())) {
-    return Error{key_of(sci, from) + ": " + from.address.format() + " is on no port's network" +
-                 (sci.mode == Mode::kL2Dsr ? ", which l2-dsr needs" : " and there is no gateway of its family")};
-  }
+  MARGAY_CHECK(port != kNoPort || !gateways.empty());
   instance.next_hop = port != kNoPort ? add_next_hop(config, port, from.address, from.mac) : gateways.front();
   if (sci.mode == Mode::kNat) {
     const Endpoint endpoint{from.address, from.port, sci.endpoints.front().protocol};
@@ -218,7 +182,6 @@ Result<void> SiteTable::add_instance(const SiteConfig& config, const SciConfig& 
   scis.back().instances.push_back(index);
   endpoint_of_instance.push_back(instance.endpoint);
   instances.push_back(std::move(instance));
-  return {};
 }
 
 }  // namespace margay::dp

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "common/net.h"
-#include "common/result.h"
 #include "dataplane/core/site_config.h"
 #include "dataplane/core/units.h"
 
@@ -87,9 +86,8 @@ enum class LocalKind : uint8_t { kNone, kPort, kSci };
 
 class SiteTable {
  public:
-  // Checks what the reader of the site file cannot see alone (addresses that clash, instances that no port
-  // reaches, families that do not fit); the error names the key.
-  static Result<std::unique_ptr<SiteTable>> build(const SiteConfig& config, std::span<const MacAddress> port_macs);
+  // REQUIRES: what check_site (dataplane/site_sections.h) asks of a configuration; one MAC address a port
+  static std::unique_ptr<SiteTable> build(const SiteConfig& config, std::span<const MacAddress> port_macs);
   // A copy to change and publish.
   std::unique_ptr<SiteTable> clone() const { return std::unique_ptr<SiteTable>(new SiteTable(*this)); }
 
@@ -113,8 +111,7 @@ class SiteTable {
   // Whether `port` answers ARP or ND for the address: the port whose network holds it; for an SCI's address on
   // no port's network, every port.
   bool answers_for(PortIndex port, const IpAddress& address) const;
-  // The port whose network holds the address, or kNoPort (longest prefix wins).
-  PortIndex on_link(const IpAddress& address) const;
+  PortIndex on_link(const IpAddress& address) const { return port_on_link(ports, address); }
   // Whether a frame from this port, source MAC and VLAN may inject client packets (SCI-132).
   bool authorised(PortIndex port, const MacAddress& source, uint16_t vlan) const;
 
@@ -140,10 +137,10 @@ class SiteTable {
   bool add(const IpAddress& address, uint16_t port, Protocol protocol, SlotKind kind, uint32_t index);
   void size_slots(size_t keys);
 
-  Result<void> add_ports(const SiteConfig& config, std::span<const MacAddress> macs);
-  Result<void> add_gateways(const SiteConfig& config);
-  Result<void> add_sci(const SiteConfig& config, const SciConfig& sci);
-  Result<void> add_instance(const SiteConfig& config, const SciConfig& sci, const InstanceConfig& instance);
+  void add_ports(const SiteConfig& config, std::span<const MacAddress> macs);
+  void add_gateways(const SiteConfig& config);
+  void add_sci(const SiteConfig& config, const SciConfig& sci);
+  void add_instance(const SiteConfig& config, const SciConfig& sci, const InstanceConfig& instance);
   NextHopIndex add_next_hop(const SiteConfig& config, PortIndex port, const IpAddress& address,
                             const std::optional<MacAddress>& mac);
 

@@ -61,10 +61,9 @@ uint16_t frame_bytes_max(const SiteConfig& site) {
   return static_cast<uint16_t>(bytes);
 }
 
-Result<std::unique_ptr<SiteTable>> make_table(const ReplayOptions& options) {
+std::unique_ptr<SiteTable> make_table(const ReplayOptions& options) {
   auto table = SiteTable::build(options.site, port_macs(options.site));
-  if (!table) return in(options.site.file, table.error());
-  for (NextHop& hop : (*table)->next_hops) {
+  for (NextHop& hop : table->next_hops) {
     if (options.assume_neighbours && hop.mac.is_zero()) hop.mac = assumed_mac(hop.address);
   }
   return table;
@@ -317,7 +316,6 @@ void Replay::tell_ended() {
 
 Result<Account> replay(const ReplayOptions& options) {
   auto table = make_table(options);
-  if (!table) return table.error();
   auto readers = open_inputs(options.inputs);
   if (!readers) return readers.error();
   std::error_code failed;
@@ -330,9 +328,9 @@ Result<Account> replay(const ReplayOptions& options) {
   if (!counters) return counters.error();
   auto outputs = files.ports();
   if (!outputs) return outputs.error();
-  auto log = DecisionLog::create(*decisions, options.site, **table);
+  auto log = DecisionLog::create(*decisions, options.site, *table);
   if (!log) return log.error();
-  Replay run(options, std::move(*table), CaptureMerge(std::move(*readers)), std::move(*outputs), std::move(*log));
+  Replay run(options, std::move(table), CaptureMerge(std::move(*readers)), std::move(*outputs), std::move(*log));
   auto account = run.run(*counters);
   if (account && account->difference() != 0) {
     return Error{*counters + ": the account of packets does not close: difference is not 0"};

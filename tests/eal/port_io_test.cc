@@ -205,8 +205,7 @@ TEST(PortIo, OwnFramesAreCopiedOutOrHandedOver) {
   Rig rig(two_port_site(2), 2);
   const unsigned before = rig.free_buffers();
   Shell first(rig, 0), second(rig, 1);
-  auto table = SiteTable::build(rig.config(), rig.ports().macs());
-  ASSERT_TRUE(table) << table.error().message;
+  const auto table = SiteTable::build(rig.config(), rig.ports().macs());
   Outbox outbox;
   for (uint8_t i = 0; i < Outbox::kFramesMax; ++i) {
     Frame* frame = outbox.add();
@@ -215,7 +214,7 @@ TEST(PortIo, OwnFramesAreCopiedOutOrHandedOver) {
     frame->port = 1;
     frame->outcome = i == 5 ? Outcome::hand_over(1) : Outcome::transmit(1);
   }
-  first.io.send(outbox, **table, first.counters);
+  first.io.send(outbox, *table, first.counters);
   std::vector<Bytes> expected;
   for (uint8_t i = 0; i < Outbox::kFramesMax; ++i) {
     if (i != 5) expected.emplace_back(60, i);
@@ -235,7 +234,7 @@ class Site {
   Site(Rig& rig, uint16_t workers)
       : arena_(size_t{64} << 20),
         shared_(arena_, workers, 4),
-        table_(make_table(rig)),
+        table_(SiteTable::build(rig.config(), rig.ports().macs())),
         pointer_(table_.get()),
         mailboxes_(workers) {
     shared_.open_instances(*table_);
@@ -261,11 +260,6 @@ class Site {
     FastPath fast_path;
     Worker<PortIo, UrcuQsbr> worker;
   };
-  static std::unique_ptr<SiteTable> make_table(Rig& rig) {
-    auto table = SiteTable::build(rig.config(), rig.ports().macs());
-    if (!table) std::fprintf(stderr, "%s\n", table.error().message.c_str());
-    return std::move(*table);
-  }
   TestArena arena_;
   SharedState shared_;
   std::unique_ptr<SiteTable> table_;

@@ -284,9 +284,7 @@ class History {
   dp::Nanoseconds now_ = 100 * dp::kSecond;
   std::unique_ptr<dp::SiteTable> table_ = [] {
     const MacAddress macs[] = {kPort0, kPort1};
-    auto table = dp::SiteTable::build(site(), macs);
-    MARGAY_CHECK(table);
-    return std::move(*table);
+    return dp::SiteTable::build(site(), macs);
   }();
   dp::TestArena arena_{1 << 20};
   dp::SharedState shared_;

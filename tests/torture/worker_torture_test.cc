@@ -264,7 +264,7 @@ class Torture {
   std::vector<std::unique_ptr<Peer>> peers_;
   std::vector<std::unique_ptr<TestArena>> arenas_;
   std::vector<Mailbox> mailboxes_ = std::vector<Mailbox>(kWorkers);
-  std::unique_ptr<const SiteTable> table_ = std::move(*SiteTable::build(site(), test::kSitePortMacs));
+  std::unique_ptr<const SiteTable> table_ = SiteTable::build(site(), test::kSitePortMacs);
   Rcu::Pointer<const SiteTable> pointer_{table_.get()};
   std::atomic<bool> stop_{false};
 };

@@ -329,7 +329,7 @@ class Child {
 
   Misdeed misdeed_;
   std::unique_ptr<const SiteTable> table_ =
-      std::move(*SiteTable::build(test::two_mode_site(kInstancesPerSci, 1000), test::kSitePortMacs));
+      SiteTable::build(test::two_mode_site(kInstancesPerSci, 1000), test::kSitePortMacs);
   SharedMemory shared_;
   FastPathConfig config_;
   std::span<std::byte> arena_pages_, own_pages_;
