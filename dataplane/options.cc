@@ -7,6 +7,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "dataplane/dpdk/eal_args.h"
+
 namespace margay::dp {
 
 std::variant<Options, int> read_options(int argc, char** argv) {
@@ -29,6 +31,10 @@ std::variant<Options, int> read_options(int argc, char** argv) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "margay-dataplane: %s (--help lists the options)\n", error.what());
+    return 2;
+  }
+  if (auto judged = check_eal_args(options.eal_args); !judged) {
+    std::fprintf(stderr, "margay-dataplane: %s\n", judged.error().message.c_str());
     return 2;
   }
   return options;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/dpdk/eal.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <string_view>
@@ -37,6 +40,19 @@ void redirect_log() {
   rte_openlog_stream(stream);
 }
 
+// EAL answers a value that it does not like with its whole usage on standard output.
+int init_quietly(std::vector<char*>& argv) {
+  std::fflush(stdout);
+  const int output = dup(STDOUT_FILENO), nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  dup2(nothing, STDOUT_FILENO);
+  const int result = rte_eal_init(static_cast<int>(argv.size()), argv.data());
+  std::fflush(stdout);
+  dup2(output, STDOUT_FILENO);
+  close(nothing);
+  close(output);
+  return result;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Eal>> Eal::start(const EalPlan& plan) {
@@ -46,7 +62,7 @@ Result<std::unique_ptr<Eal>> Eal::start(const EalPlan& plan) {
   spdlog::info("msg=\"starting EAL\" args={:?}", fmt::to_string(fmt::join(plan.args, " ")));
   std::vector<char*> argv;
   for (std::string& arg : args) argv.push_back(arg.data());
-  if (rte_eal_init(static_cast<int>(argv.size()), argv.data()) < 0) {
+  if (init_quietly(argv) < 0) {
     return Error{
         fmt::format("EAL does not start: {} (arguments: {})", rte_strerror(rte_errno), fmt::join(plan.args, " "))};
   }

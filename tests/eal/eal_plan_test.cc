@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "dataplane/dpdk/buffer_plan.h"
+#include "dataplane/dpdk/eal_args.h"
 
 namespace margay::dp {
 namespace {
@@ -123,6 +124,49 @@ TEST(BufferPlan, EveryRestingPlaceIsCountedForEveryWorkerAndPort) {
   SiteConfig kernel = site({"net_null0"}, 1);
   kernel.ports[0].kernel = "mg0";
   EXPECT_EQ(plan_buffers(kernel).count - one, 256u + 256u);
+}
+
+TEST(EalArgs, OptionsOfEalAreTaken) {
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {},
+           {"-l", "0-2", "--no-huge", "-m512", "--vdev=net_null0", "--vdev", "net_null1"},
+           {"--huge-unlink", "--huge-unlink=never", "-v", "-a", "0000:3b:02.0", "--log-level=*:debug"},
+           {"--proc-type=primary", "--proc-type", "primary", "--file-prefix", "--odd"},
+       }) {
+    const auto judged = check_eal_args(args);
+    EXPECT_TRUE(judged) << judged.error().message;
+  }
+}
+
+TEST(EalArgs, WhatIsNoOptionOfEalIsTold) {
+  struct Row {
+    std::vector<std::string> args;
+    std::string error;
+  };
+  const std::string primary = ": this is always EAL's primary process, expected primary";
+  for (const Row& row : std::vector<Row>{
+           {{"junk"}, "expected an option of EAL, got \"junk\""},
+           {{"--no-huge", "512"}, "expected an option of EAL, got \"512\""},
+           {{""}, "expected an option of EAL, got \"\""},
+           {{"--"}, "EAL has no option \"--\""},
+           {{"--help"}, "EAL has no option \"--help\""},
+           {{"--nohuge"}, "EAL has no option \"--nohuge\""},
+           {{"--vde=net_null0"}, "EAL has no option \"--vde\""},  // no shortened names
+           {{"-x"}, "EAL has no option \"-x\""},
+           {{"-"}, "EAL has no option \"-\""},
+           {{"--no-huge=1"}, "--no-huge takes no value, got \"--no-huge=1\""},
+           {{"-vx"}, "-v takes no value, got \"-vx\""},
+           {{"-l"}, "-l needs a value"},
+           {{"-l", "0", "--vdev"}, "--vdev needs a value"},
+           {{"--proc-type=secondary"}, "--proc-type secondary" + primary},
+           {{"--proc-type", "auto"}, "--proc-type auto" + primary},
+           {{"--proc-type="}, "--proc-type " + primary},
+           {{"--proc-t=secondary"}, "EAL has no option \"--proc-t\""},
+       }) {
+    const auto judged = check_eal_args(row.args);
+    ASSERT_FALSE(judged) << row.error;
+    EXPECT_EQ(judged.error().message, "after --: " + row.error);
+  }
 }
 
 TEST(BufferPlan, OneBufferHoldsAFrameOfTheLargestMtu) {
