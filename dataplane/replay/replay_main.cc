@@ -2,6 +2,7 @@
 #include "dataplane/replay/replay_main.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <string>
@@ -26,6 +27,14 @@ struct Arguments {
   bool assume_neighbours = false, no_drain = false;
 };
 
+// A whole number of 64 bits: the option's own conversion would take -1 for the largest.
+std::string judge_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, seed);
+  return error == std::errc{} && stop == end ? "" : "expected 0 to 18446744073709551615, got \"" + text + '"';
+}
+
 void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--config", arguments.config, "site file")->required();
   app.add_option("--in", arguments.inputs, "PORT=CAPTURE: what arrived on this port (pcap or pcapng)")
@@ -34,7 +43,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->take_all();
   app.add_option("--workers", arguments.workers, "number of workers; the site file's otherwise")
       ->check(CLI::Range(size_t{1}, kWorkersMax));
-  app.add_option("--seed", arguments.seed, "secrets come from it")->capture_default_str();
+  app.add_option("--seed", arguments.seed, "secrets come from it")->capture_default_str()->check(judge_seed, "");
   app.add_flag("--assume-neighbours", arguments.assume_neighbours, "give next hops that are not known a fixed MAC");
   app.add_flag("--no-drain", arguments.no_drain, "end with the last packet, not with the last timer");
   app.add_option("--table", arguments.table, "recorded changes of the site table (not built yet)");

@@ -415,6 +415,8 @@ class OddCaptures(unittest.TestCase):
         good = {"net0": self.capture}
         self.assertIn("--workers", self.error(good, "--workers", "0", status=2))
         self.assertIn("--workers", self.error(good, "--workers", "33", status=2))
+        for seed in ("-1", "18446744073709551616", "1x", ""):
+            self.assertIn("--seed: expected 0 to 18446744073709551615, got", self.error(good, "--seed", seed, status=2))
         self.assertIn("--nonsense", self.error(good, "--nonsense", status=2))
         self.assertIn("--in", self.error({}, status=2))
 
