@@ -59,14 +59,16 @@ struct Commands {
   std::atomic<bool> shell_ended{false};
 };
 
-// The shell that `-i` asks for. It may be waiting for a key when the data plane ends: then its thread is left
-// behind without another turn, and the terminal put back as it was.
+// The shell that `-i` asks for. It may be waiting for a key, or for its terminal to take output, when the data plane
+// ends: then its thread is left behind without another turn, and the terminal put back as it was.
 class ForegroundShell {
  public:
   explicit ForegroundShell(std::shared_ptr<Commands> commands)
       : commands_(std::move(commands)), has_terminal_(tcgetattr(STDIN_FILENO, &terminal_) == 0) {
     std::thread([shared = commands_] {
-      Shell(shared->executor, "margay> ", false).run();
+      // A terminal may take no output for as long as it likes: nothing is written during a turn.
+      CollectingExecutor executor(shared->executor);
+      Shell(executor, "margay> ", false).run();
       shared->shell_ended.store(true);
     }).detach();
   }

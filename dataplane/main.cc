@@ -4,6 +4,7 @@
 // wrong usage.
 
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -53,6 +54,8 @@ int run(SiteConfig config, const Options& options) {
   (*assembly).reset();
   if (!controlled) return fail(controlled.error());
   spdlog::info("msg=\"ended\"");
+  // The foreground shell's thread may stand in a write to its terminal, and the end of stdio would wait for that.
+  if (options.interactive) std::_Exit(0);
   return 0;
 }
 

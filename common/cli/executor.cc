@@ -33,4 +33,20 @@ Completion LocalExecutor::complete(std::string_view line) {
   return table_.complete(line);
 }
 
+Answer CollectingExecutor::run(std::string_view line, bool json, const Reply::Sink& sink) {
+  std::string text;
+  bool cut = false;
+  Answer answer = behind_.run(line, json, [&](std::string_view piece) {
+    cut = cut || piece.size() > answer_max_ - text.size();
+    if (!cut) text += piece;
+    return !cut;
+  });
+  if (!text.empty()) sink(text);
+  if (cut && answer.result) {
+    answer.result = CommandError{1, "the answer ends here: it is longer than " + std::to_string(answer_max_) +
+                                        " bytes, which margay-cli would show whole"};
+  }
+  return answer;
+}
+
 }  // namespace margay

@@ -41,4 +41,22 @@ class LocalExecutor : public Executor {
   std::mutex& control_;
 };
 
+// Gives an answer to its sink only once the executor behind it is done, so that a sink that blocks, a terminal,
+// holds up nobody else. An answer beyond kAnswerMax is cut, and an error says so. One thread.
+// REQUIRES: the executor behind outlives it.
+class CollectingExecutor : public Executor {
+ public:
+  static constexpr size_t kAnswerMax = size_t{64} << 20;
+
+  explicit CollectingExecutor(Executor& behind, size_t answer_max = kAnswerMax)
+      : behind_(behind), answer_max_(answer_max) {}
+
+  Answer run(std::string_view line, bool json, const Reply::Sink& sink) override;
+  Completion complete(std::string_view line) override { return behind_.complete(line); }
+
+ private:
+  Executor& behind_;
+  const size_t answer_max_;
+};
+
 }  // namespace margay

@@ -1,46 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """margay-cli against a running data plane: one shot, script, JSON, errors, and by hand on a terminal."""
 import json
-import os
-import pty
-import select
 import subprocess
-import time
 
 from case import SystemCase
 from dataplane import CLI
 from site_file import Sci
+from terminal import Terminal
 
 SHOWS = ('port info all', 'port stats all', 'port xstats all', 'sci', 'instance', 'flow', 'flow limit 1', 'slots',
          'slots audit', 'drops', 'neighbours', 'workers', 'config')
-
-
-class Terminal:
-    """margay-cli on a pseudo terminal."""
-
-    def __init__(self, socket):
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen([CLI, '--socket', socket], stdin=slave, stdout=slave, stderr=slave,
-                                        env={**os.environ, 'TERM': 'xterm'}, start_new_session=True)
-        os.close(slave)
-
-    def type(self, keys):
-        os.write(self.master, keys.encode())
-
-    def read_until(self, text, seconds=5):
-        seen = ''
-        until = time.monotonic() + seconds
-        while text not in seen:
-            if time.monotonic() > until:
-                raise AssertionError(f'no {text!r} on the terminal, but {seen!r}')
-            if select.select([self.master], [], [], 0.1)[0]:
-                seen += os.read(self.master, 65536).decode()
-        return seen
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        os.close(self.master)
 
 
 class Cli(SystemCase):
@@ -89,7 +58,7 @@ class Cli(SystemCase):
         self.assertIn('nobody.sock', done.stderr)
 
     def test_by_hand(self):
-        terminal = Terminal(self.dataplane.socket)
+        terminal = Terminal(CLI, '--socket', self.dataplane.socket)
         self.addCleanup(terminal.close)
         terminal.read_until('margay> ')
         terminal.type('show wor\t')                      # completion: the rest of the word, and a space

@@ -2,11 +2,14 @@
 """margay-dataplane as a program: site files, start, end."""
 import signal
 import subprocess
+import time
 
+import net
 import site_file
 from case import SystemCase, await_true
-from dataplane import PROGRAM, DataPlane
+from dataplane import CLI, PROGRAM, DataPlane
 from site_file import Sci
+from terminal import Terminal
 
 SCIS = (Sci(),)
 GOOD = site_file.text('/nonexistent/cli.sock', SCIS)
@@ -107,3 +110,49 @@ class StartAndEnd(SystemCase):
         dataplane.command('start')
         self.assert_served(self.load(SCIS[0], '--total', 10), 10)
         self.assertEqual(dataplane.stop(), 0)
+
+
+class Foreground(SystemCase):
+    """margay-dataplane -i, whose terminal takes no more output: by ^S, or by a line that has gone dead."""
+
+    def setUp(self):
+        self.socket = f'{self.folder}/cli.sock'
+        site = f'{self.folder}/site.yaml'
+        with open(site, 'w') as f:
+            f.write(site_file.text(self.socket, [Sci(port=port) for port in range(1, 101)],
+                                   devices=['net_null0', 'net_null1'], extra0=[f'mac: "{net.PORT_MACS[0]}"'],
+                                   extra1=[f'mac: "{net.PORT_MACS[1]}"']))
+        self.terminal = Terminal(*self.net.command('sci', PROGRAM, '--config', site, '-i'), env={'HOME': self.folder})
+        self.addCleanup(self.terminal.close)
+        self.terminal.read_until('margay> ', 20)
+
+    def assert_answers_and_ends(self):
+        done = subprocess.run([CLI, '--socket', self.socket, 'version'], capture_output=True, text=True, timeout=10)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.terminal.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.terminal.process.wait(10), 0)
+
+    def test_amid_a_long_answer(self):
+        self.terminal.type('show slots\n')              # 300 lines, more than a terminal holds that nobody reads
+        self.terminal.read_until('192.0.2.10:1 ')
+        time.sleep(1)                                   # until it is full
+        self.assert_answers_and_ends()
+
+    def test_at_the_prompt(self):
+        """Nothing to say but the log's lines."""
+        self.terminal.stop_output()
+        self.assert_answers_and_ends()
+
+    def test_while_keys_are_typed(self):
+        self.terminal.stop_output()
+        self.terminal.type('show slots\n')
+        self.assert_answers_and_ends()
+
+    def test_whole_answer_when_it_goes_on(self):
+        self.terminal.type('show slots\n')
+        self.terminal.read_until('192.0.2.10:1 ')
+        time.sleep(1)
+        self.terminal.read_until('192.0.2.10:100 ')
+        self.terminal.read_until('margay> ')
+        self.terminal.type('shutdown\n')
+        self.assertEqual(self.terminal.process.wait(10), 0)
