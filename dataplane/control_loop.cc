@@ -51,6 +51,14 @@ void tell_stalls(HeartbeatWatch& watch, Nanoseconds now) {
   }
 }
 
+void tell_links(DataPlane& data_plane) {
+  for (const LinkChange& change : data_plane.ports.follow_links()) {
+    const PortConfig& port = data_plane.config.ports[change.port];
+    spdlog::log(change.up ? spdlog::level::info : spdlog::level::warn, "msg=\"link {}\" port={} device={}",
+                change.up ? "up" : "down", port.name, port.device);
+  }
+}
+
 // The commands and whose turn it is. Shared with the foreground shell's thread, which may outlive run_control().
 struct Commands {
   CommandTable table;
@@ -106,6 +114,8 @@ Result<void> run_control(DataPlane& data_plane, bool interactive) {
   while (!data_plane.stop.load() && !commands->shell_ended.load() && !signal_arrived()) {
     (*server)->poll(kTurn);
     tell_stalls(watch, data_plane.now());
+    const std::lock_guard turn(commands->control);  // drivers are asked by one thread at a time
+    tell_links(data_plane);
   }
   return {};
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 // What the control thread does while the workers forward: serves the CLI socket, heeds SIGTERM and SIGINT, names
-// workers that stall. With a shell in the foreground, that shell runs on a thread of its own and one mutex makes
-// the two take turns.
+// workers that stall and links that go down. With a shell in the foreground, that shell runs on a thread of its own and
+// one mutex makes the two take turns.
 
 #include "common/result.h"
 #include "dataplane/data_plane.h"

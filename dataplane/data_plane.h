@@ -35,7 +35,12 @@ struct PortStats {
   uint64_t tx_packets = 0, tx_bytes = 0, tx_errors = 0;
 };
 
-// What commands may ask of the ports, without knowing DPDK. Index as in the site file.
+struct LinkChange {
+  PortIndex port = 0;
+  bool up = false;
+};
+
+// What commands and the control loop may ask of the ports, without knowing DPDK. Index as in the site file.
 class PortInspector {
  public:
   virtual ~PortInspector() = default;
@@ -43,6 +48,9 @@ class PortInspector {
   virtual PortStats stats(PortIndex port) const = 0;
   virtual std::vector<std::pair<std::string, uint64_t>> xstats(PortIndex port) const = 0;
   virtual Result<void> clear_stats(PortIndex port) = 0;
+  // Looks at all links: those that are not as they were the last time (at first: up). To be called a few times a
+  // second; what is to leave by a link that is seen down may be dropped as link_down.
+  virtual std::vector<LinkChange> follow_links() = 0;
 };
 
 class DataPlane {

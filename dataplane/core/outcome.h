@@ -66,6 +66,7 @@ enum class Verdict : uint8_t {
   X(kTooBig, "too_big", "longer than the MTU of the port it has to leave by")                                         \
   X(kHandOverFull, "hand_over_full", "the owning worker's ring is full")                                              \
   X(kTransmitFull, "transmit_full", "the port took no more packets")                                                  \
+  X(kLinkDown, "link_down", "the link of the port it has to leave by is down")                                        \
   X(kKernelFull, "kernel_full", "the kernel interface took no more packets")                                          \
   X(kNoBuffer, "no_buffer", "no packet buffer left for a packet of our own")                                          \
   X(kOutboxFull, "outbox_full", "too many packets of our own in one burst")                                           \

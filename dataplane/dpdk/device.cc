@@ -8,7 +8,18 @@
 #include <rte_errno.h>
 #include <spdlog/spdlog.h>
 
+#include "dataplane/dpdk/kernel_interface.h"
+
 namespace margay::dp {
+namespace {
+
+// Drivers over sockets that are bound to an interface; its name may pass to another interface, its index does not.
+unsigned interface_under(const rte_eth_dev_info& info) {
+  const std::string_view driver = info.driver_name;
+  return driver == "net_af_packet" || driver == "net_af_xdp" ? info.if_index : 0;
+}
+
+}  // namespace
 
 Result<Device> Device::find(const std::string& name) {
   uint16_t id;
@@ -36,6 +47,7 @@ Result<void> Device::configure(const DeviceSetup& setup) {
   if (setup.mtu < info.min_mtu || setup.mtu > info.max_mtu) {
     return Error{fmt::format("device {}: mtu {} is not one of {} to {}", name_, setup.mtu, info.min_mtu, info.max_mtu)};
   }
+  interface_ = interface_under(info);
   rx_queues_ = std::min(setup.queues, info.max_rx_queues);
   tx_queues_ = std::min(setup.queues, info.max_tx_queues);
   rte_eth_conf conf{};
@@ -107,12 +119,18 @@ MacAddress Device::mac() const {
   return mac;
 }
 
+bool Device::link_up() const {
+  if (interface_ != 0) return interface_runs(interface_);
+  rte_eth_link link{};
+  return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
 void Device::describe(PortInfo& info) const {
   rte_eth_dev_info device;
   if (rte_eth_dev_info_get(id_, &device) == 0) info.driver = device.driver_name;
+  info.link_up = link_up();
   rte_eth_link link{};
   if (rte_eth_link_get_nowait(id_, &link) == 0) {
-    info.link_up = link.link_status == RTE_ETH_LINK_UP;
     const bool known = link.link_speed != RTE_ETH_SPEED_NUM_UNKNOWN;
     info.link_mbps = known ? link.link_speed : 0;
   }

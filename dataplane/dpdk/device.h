@@ -32,6 +32,7 @@ class Device {
       : id_(std::exchange(other.id_, kNoDevice)),
         rx_queues_(other.rx_queues_),
         tx_queues_(other.tx_queues_),
+        interface_(other.interface_),
         name_(std::move(other.name_)) {}
   Device& operator=(Device&&) = delete;
   ~Device();
@@ -47,6 +48,9 @@ class Device {
   uint16_t tx_queues() const { return tx_queues_; }
 
   MacAddress mac() const;
+  bool link_up() const;
+  // The driver takes packets although the link is down, and loses them.
+  bool loses_when_down() const { return interface_ != 0; }
   void describe(PortInfo& info) const;
   PortStats stats() const;
   std::vector<std::pair<std::string, uint64_t>> xstats() const;
@@ -61,6 +65,7 @@ class Device {
 
   uint16_t id_;
   uint16_t rx_queues_ = 0, tx_queues_ = 0;
+  unsigned interface_ = 0;  // of the kernel, where the driver does not follow its state; else 0
   std::string name_;
 };
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernel's end of a port's exception path: gives the interface the port's MAC, MTU and addresses and sets it
-// up, through rtnetlink. Best effort: what fails is a warning in the log, the port works without. Control
-// thread, once, after the device has started.
+// Interfaces of the kernel, through rtnetlink. Control thread.
 
 #include "common/net.h"
 #include "dataplane/core/site_config.h"
 
 namespace margay::dp {
 
+// The kernel's end of a port's exception path: gives the interface the port's MAC, MTU and addresses and sets it
+// up. Best effort: what fails is a warning in the log, the port works without. Once, after the device has started.
 void set_up_kernel_interface(const PortConfig& port, const MacAddress& mac);
+
+// Whether the interface is there, is set up, and has a carrier; true when the kernel cannot be asked.
+bool interface_runs(unsigned index);
 
 }  // namespace margay::dp

@@ -29,6 +29,7 @@ struct LinkQueue {
   uint16_t queue = 0;  // of RX and of TX, where `receives` and `sends`
   bool receives = false;
   bool sends = false;
+  const std::atomic<bool>* dead = nullptr;
   rte_ring* ring = nullptr;  // to the worker that sends for us; or to us, from those that we send for
   List out;
 };
@@ -63,6 +64,9 @@ void enqueue(rte_ring* ring, List& list, DropReason when_full, Counter* count, W
 }
 
 void transmit(const LinkQueue& q, List& list, DropReason when_full, Counter& sent, WorkerCounters& counters) {
+  if (q.dead != nullptr && q.dead->load(std::memory_order_relaxed)) [[unlikely]] {
+    return free_rest(list, 0, DropReason::kLinkDown, counters);
+  }
   const uint16_t done = rte_eth_tx_burst(q.device, q.queue, list.packets.data(), list.count);
   sent.add(done);
   free_rest(list, done, when_full, counters);
@@ -153,7 +157,10 @@ struct PortIo::Queues {
 
 PortIo::PortIo(Ports& ports, WorkerIndex self) : queues_(std::make_unique<Queues>()) {
   Wiring& wiring = ports.wiring();
-  for (Link& link : wiring.ports) queues_->ports.push_back(queue_of(link, self));
+  for (size_t p = 0; p < wiring.ports.size(); ++p) {
+    queues_->ports.push_back(queue_of(wiring.ports[p], self));
+    queues_->ports.back().dead = &wiring.dead[p];
+  }
   for (std::optional<Link>& link : wiring.kernels) {
     queues_->kernels.push_back(link ? std::optional(queue_of(*link, self)) : std::nullopt);
   }

@@ -3,7 +3,7 @@
 
 // The Io of dataplane/worker.h over DPDK: one object a worker, used by that worker alone. Every call but now() and
 // sleep() moves a burst; none waits and none allocates. A packet that its target does not take is dropped by
-// name: hand_over_full, transmit_full, kernel_full, no_buffer.
+// name: hand_over_full, transmit_full, link_down, kernel_full, no_buffer.
 //
 // It counts transmitted (own frames included), to_kernel, from_kernel, handed_over, taken_over, own_frames, and the
 // drops that happen here; a frame that is dropped before the fast path sees it counts as a packet too.

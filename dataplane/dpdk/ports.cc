@@ -49,7 +49,12 @@ Result<void> add_transmit_rings(Link& link, const std::string& name, uint16_t wo
 }  // namespace
 
 Ports::Ports(const SiteConfig& config)
-    : config_(config.ports), workers_(config.workers), wiring_(std::make_unique<Wiring>()) {}
+    : config_(config.ports),
+      links_up_(config.ports.size(), true),
+      workers_(config.workers),
+      wiring_(std::make_unique<Wiring>()) {
+  wiring_->dead = std::vector<std::atomic<bool>>(config.ports.size());
+}
 
 Ports::~Ports() {
   // Devices give their buffers back when they close, rings when they are freed, and only then may pools go.
@@ -188,5 +193,18 @@ std::vector<std::pair<std::string, uint64_t>> Ports::xstats(PortIndex port) cons
 }
 
 Result<void> Ports::clear_stats(PortIndex port) { return wiring_->ports[port].device.clear_stats(); }
+
+std::vector<LinkChange> Ports::follow_links() {
+  std::vector<LinkChange> changes;
+  for (size_t p = 0; p < links_up_.size(); ++p) {
+    const Device& device = wiring_->ports[p].device;
+    const bool up = device.link_up();
+    if (up == links_up_[p]) continue;
+    links_up_[p] = up;
+    wiring_->dead[p].store(!up && device.loses_when_down(), std::memory_order_relaxed);
+    changes.push_back({static_cast<PortIndex>(p), up});
+  }
+  return changes;
+}
 
 }  // namespace margay::dp

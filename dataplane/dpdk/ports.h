@@ -34,6 +34,7 @@ class Ports : public PortInspector {
   PortStats stats(PortIndex port) const override;
   std::vector<std::pair<std::string, uint64_t>> xstats(PortIndex port) const override;
   Result<void> clear_stats(PortIndex port) override;
+  std::vector<LinkChange> follow_links() override;
 
  private:
   explicit Ports(const SiteConfig& config);
@@ -44,6 +45,7 @@ class Ports : public PortInspector {
   Result<void> make_hand_over_rings();
 
   std::vector<PortConfig> config_;
+  std::vector<bool> links_up_;  // as follow_links() saw them last
   uint16_t workers_;
   std::unique_ptr<Wiring> wiring_;
 };

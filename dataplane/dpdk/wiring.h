@@ -7,6 +7,7 @@
 // Worker w polls and sends through queue w of each device that has as many. A device with fewer TX queues gets a
 // ring for each of them: workers without their own put packets there, the queue's worker sends them.
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -42,6 +43,7 @@ struct Wiring {
   std::vector<std::pair<int, PoolPointer>> pools;  // by NUMA node; the first is for our own frames
   std::vector<Link> ports;                         // as in the site file
   std::vector<std::optional<Link>> kernels;        // by port
+  std::vector<std::atomic<bool>> dead;             // by port: takes packets and loses them
   std::vector<RingPointer> hand_over;              // by the worker that takes
 };
 

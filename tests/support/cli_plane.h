@@ -28,6 +28,7 @@ class FakePorts : public dp::PortInspector {
   dp::PortStats stats(dp::PortIndex port) const override;
   std::vector<std::pair<std::string, uint64_t>> xstats(dp::PortIndex port) const override;
   Result<void> clear_stats(dp::PortIndex port) override;
+  std::vector<dp::LinkChange> follow_links() override { return {}; }
 
   std::array<bool, 2> cleared{};
   bool fails = false;  // clear_stats
