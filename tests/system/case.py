@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+import net
 import site_file
 from dataplane import DataPlane
 from net import Net
@@ -78,6 +79,15 @@ class SystemCase(unittest.TestCase):
         load.stdout.close()
         self.net.processes.remove(load)
 
+    def finish_talk(self, load):
+        """The end of a load that talks, and what it tells by instance."""
+        load.stdin.close()
+        told = self.result(load)
+        load.wait(30)
+        load.stdout.close()
+        self.net.processes.remove(load)
+        return told
+
     def load(self, sci, *words):
         load = self.start_load(sci, *words)
         result = self.result(load)
@@ -104,3 +114,12 @@ class SystemCase(unittest.TestCase):
 
     def set(self, sci, instance, *words):
         return self.dataplane.command('set', 'instance', sci.csci_id, instance, *words)
+
+
+class DsrCase(SystemCase):
+    """Instances for l2-dsr: they hold the service's addresses, and answer round the SCI."""
+
+    @classmethod
+    def prepare(cls):
+        for name in cls.net.instances:
+            cls.net.make_dsr(name, net.SCI4 + '/32', net.SCI6 + '/128')

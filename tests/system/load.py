@@ -4,7 +4,9 @@ answered. Prints one JSON document.
 
     load.py ADDRESS PORT --total N [--at-once C]   N connections, C at a time
     load.py ADDRESS PORT --seconds S               as many as go, for S seconds
-    load.py ADDRESS PORT --hold K                  K connections that stay open until standard input ends"""
+    load.py ADDRESS PORT --hold K [--talk]         K connections that stay open until standard input ends; those that
+                                                   talk ask again and again, and a second document tells by instance
+                                                   how many answers came, how often connections ended and why"""
 import argparse
 import collections
 import errno
@@ -53,6 +55,18 @@ class Connection:
         if not self.whole():
             return None, 'bad reply' if self.reply else 'closed without reply'
         return self.reply.rpartition(b'\r\n\r\n')[2].decode().strip(), None
+
+
+    def talk(self):
+        """Asks once more and takes what has come: (answers, why the connection has ended if it has)."""
+        try:
+            self.socket.send(REQUEST % b'keep-alive')
+            got = self.socket.recv(65536)
+        except BlockingIOError:
+            return 0, None
+        except OSError as e:
+            return 0, _name(e.errno)
+        return got.count(b'HTTP/1.1 200 '), None if got else 'closed'
 
 
 def _name(error):
@@ -119,9 +133,24 @@ class Load:
             self.result['ok'] += 1
             self.instances[instance] += 1
         if self.hold and not problem:
-            self.held.append(connection)
+            self.held.append((instance, connection))
         else:
             connection.socket.close()
+
+    def talk(self):
+        """On the connections held, until standard input ends."""
+        told = {instance: {'open': 0, 'answers': 0, 'ended': collections.Counter()} for instance in self.instances}
+        for instance, _ in self.held:
+            told[instance]['open'] += 1
+        while not select.select([sys.stdin], [], [], 0.05)[0]:
+            for instance, connection in list(self.held):
+                answers, problem = connection.talk()
+                told[instance]['answers'] += answers
+                if problem:
+                    self.held.remove((instance, connection))
+                    told[instance]['open'] -= 1
+                    told[instance]['ended'][problem] += 1
+        return told
 
     def _expire(self):
         oldest = next(iter(self.open.items()), None)
@@ -139,6 +168,7 @@ def main():
     parser.add_argument('--seconds', type=float, default=math.inf)
     parser.add_argument('--at-once', type=int, default=50)
     parser.add_argument('--hold', type=int)
+    parser.add_argument('--talk', action='store_true')
     parser.add_argument('--timeout', type=float, default=10)
     args = parser.parse_args()
     load = Load((args.address, args.port), args.timeout, hold=bool(args.hold))
@@ -148,7 +178,9 @@ def main():
     print(json.dumps({'ok': load.result['ok'], 'failed': sum(failures.values()), 'failures': failures,
                       'instances': load.instances, 'seconds': round(time.monotonic() - began, 2),
                       'slowest': round(load.slowest, 3)}), flush=True)
-    if args.hold:
+    if args.talk:
+        print(json.dumps(load.talk()), flush=True)
+    elif args.hold:
         sys.stdin.read()
 
 

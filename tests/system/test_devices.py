@@ -47,8 +47,13 @@ class Devices(DeviceCase):
         self.addCleanup(carrier.stdin.close)
         self.addCleanup(self.net.stop, carrier)
         await_true('the carrier is ready', lambda: log.seek(0) == 0 and 'packet forwarding' in log.read(), 20)
-        self.start(['net_af_packet0,iface=port0', f'net_memif0,role=client,mac={net.PORT_MACS[1]},{memif}'])
+        dataplane = self.start(['net_af_packet0,iface=port0',
+                                f'net_memif0,role=client,mac={net.PORT_MACS[1]},{memif}'])
         self.served()
+        result = self.load(NAT4, '--total', 5000, '--at-once', 100)
+        drops = {row['reason']: row['count'] for row in dataplane.show('drops')['drops']}
+        self.assertEqual((result['ok'], result['failures']), (5000, {}), drops)
+        self.assertEqual(carrier.poll(), None)
 
     def test_fewer_queues_than_workers(self):
         self.start(['net_af_packet0,iface=port0,qpairs=1', 'net_af_packet1,iface=port1,qpairs=1'])

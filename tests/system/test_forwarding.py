@@ -6,7 +6,7 @@ import re
 import time
 
 import net
-from case import SystemCase, await_true
+from case import DsrCase, SystemCase, await_true
 from peers import Capture, connections
 from site_file import Sci
 
@@ -54,13 +54,8 @@ class Nat(ForwardingCase):
         self.assertEqual(addresses, {net.CLIENT4, net.SCI4})
 
 
-class Dsr(ForwardingCase):
+class Dsr(DsrCase, ForwardingCase):
     scis = (Sci(mode='l2-dsr', instance_port=80), Sci(address=net.SCI6, mode='l2-dsr', instance_port=80))
-
-    @classmethod
-    def prepare(cls):
-        for name in cls.net.instances:
-            cls.net.make_dsr(name, net.SCI4 + '/32', net.SCI6 + '/128')
 
     def test_ipv4(self):
         self.check(self.scis[0])
@@ -128,7 +123,35 @@ class Dns(SystemCase):
         self.check(self.scis[1])
 
 
-class Idle(SystemCase):
+class RestCase(SystemCase):
+    def resting(self):
+        """How many threads gave their cores up again and again of their own will within half a second."""
+        before = self.rests()
+        time.sleep(0.5)
+        return sum(1 for task, count in self.rests().items() if count > before.get(task, 0) + 50)
+
+    def rests(self):
+        """By thread of the data plane: how often it has waited."""
+        found = {}
+        for status in pathlib.Path(f'/proc/{self.dataplane.process.pid}/task').glob('*/status'):
+            line = next(l for l in status.read_text().splitlines() if l.startswith('voluntary_ctxt_switches'))
+            found[status.parent.name] = int(line.split()[1])
+        return found
+
+
+class Spin(RestCase):
+    """idle: spin, one worker, which the client, the instances and the control thread leave a core to."""
+    scis = (NAT4,)
+    site = {'idle': 'spin', 'workers': 1}
+
+    def test_served_and_never_asleep(self):
+        self.assertEqual(self.resting(), 0)
+        self.assert_served(self.load(NAT4, '--total', 1000), 1000)
+        self.assertEqual(self.resting(), 0)
+        self.await_no_slots(NAT4)
+
+
+class Idle(RestCase):
     """idle: sleep loses nothing at the next burst."""
     scis = (Sci(port=9, protocol='udp', instance_port=9, affinity='20s'),)
 
@@ -143,21 +166,7 @@ for i in range(%d): s.send(b"x")
         captures = {name: Capture(self.net, name, 'udp port 9', folder=self.folder) for name in self.net.instances}
         self.net.run('client', 'python3', '-c', self.BURST % 1)   # next hops known
         for _ in range(5):
-            await_true('the workers sleep', self.asleep)
+            await_true('the workers sleep', lambda: self.resting() >= 2)
             self.net.run('client', 'python3', '-c', self.BURST % 400)
         received = sum(len([p for p in c.stop() if p.destination_port == 9]) for c in captures.values())
         self.assertEqual(received, 1 + 5 * 400)
-
-    def asleep(self):
-        """Both workers gave their cores up again and again of their own will within half a second."""
-        before = self.rests()
-        time.sleep(0.5)
-        return sum(1 for task, count in self.rests().items() if count > before.get(task, 0) + 50) >= 2
-
-    def rests(self):
-        """By thread of the data plane: how often it has waited."""
-        found = {}
-        for status in pathlib.Path(f'/proc/{self.dataplane.process.pid}/task').glob('*/status'):
-            line = next(l for l in status.read_text().splitlines() if l.startswith('voluntary_ctxt_switches'))
-            found[status.parent.name] = int(line.split()[1])
-        return found
