@@ -6,8 +6,8 @@
 namespace margay::dp {
 namespace {
 
-constexpr uint32_t kAuditedPerTick = 256;
-constexpr Tick kLate = 100;  // a second
+constexpr uint32_t kAuditedPerTick = 256;  // entries, and instances
+constexpr Tick kLate = 100;                // a second
 
 // Why a binding ends when its timer runs out.
 EndReason end_of(const FlowEntry& e) {
@@ -209,7 +209,8 @@ EntryIndex FastPath::allocate(const SiteTable& table) {
 }
 
 // Counts slot bits entry by entry. A change below the cursor is taken into the count at once, so that at the end of
-// a pass the count must equal the worker's own active counter, whatever happened meanwhile. The same walk ends
+// a pass the count must equal the worker's own active counter, whatever happened meanwhile; an instance that was
+// compared waits for the next pass. The same walk ends
 // sessions of instances that may not go on and of which no packet comes.
 void FastPath::audit(const SiteTable& table, Tick now) {
   // Two resets for a session that ends here; without room for them the walk goes on with the next tick.
@@ -221,16 +222,18 @@ void FastPath::audit(const SiteTable& table, Tick now) {
     if (!table.instances[entry.instance].keeps_sessions(now)) end_with_resets(table, e, now);
   }
   if (audit_cursor_ < flows_.capacity()) return;
-  for (InstanceIndex i = 0; i < table.instances.size(); ++i) {
+  for (uint32_t n = 0; n < kAuditedPerTick && audit_compared_ < table.instances.size(); ++n) {
+    const InstanceIndex i = audit_compared_++;
     if (audited_[i] != shared_.counters(config_.self, i).active.get()) counters_.audit_differences.add();
     audited_[i] = 0;
   }
-  audit_cursor_ = 0;
+  if (audit_compared_ < table.instances.size()) return;
+  audit_cursor_ = audit_compared_ = 0;
   counters_.audit_passes.add();
 }
 
 void FastPath::audit_adjust(EntryIndex e, InstanceIndex i, int change) {
-  if (e < audit_cursor_) audited_[i] += static_cast<uint32_t>(change);
+  if (e < audit_cursor_ && i >= audit_compared_) audited_[i] += static_cast<uint32_t>(change);
 }
 
 }  // namespace margay::dp

@@ -179,9 +179,11 @@ class FastPath {
   std::array<uint32_t, kBurstMax> misses_;
   uint32_t lane_count_ = 0, miss_count_ = 0;
 
-  // The running audit: slot bits by instance, in entries below the cursor.
+  // The running audit: slot bits by instance, in entries below the cursor. Behind the last entry the instances are
+  // compared, a share of them a tick.
   std::span<uint32_t> audited_;
   EntryIndex audit_cursor_ = 0;
+  InstanceIndex audit_compared_ = 0;
 
   uint32_t announce_round_ = kNoIndex, announce_next_ = 0;
   Tick announce_at_ = 0;
