@@ -98,9 +98,8 @@ void Neighbours::learn(const SiteTable& table, PortIndex port, const IpAddress& 
   for (Neighbour& n : set_of(port, address)) {
     if (n.port == port && n.address == address) learn(n, mac, now, replace);
   }
-  const size_t known = std::min(pinned_, table.next_hops.size());
-  for (size_t i = 0; i < known; ++i) {
-    if (entries_[i].port == port && entries_[i].address == address) learn(entries_[i], mac, now, replace);
+  for (NextHopIndex h = table.find_next_hop(port, address); h != kNoIndex; h = table.next_hops[h].same_address) {
+    if (h < pinned_) learn(entries_[h], mac, now, replace);
   }
 }
 

@@ -65,7 +65,7 @@ class Neighbours {
   // complete but for its destination MAC; `instance` is whom it is for, kNoIndex for a client.
   Outcome hold(uint32_t index, const Packet& packet, InstanceIndex instance, Tick now);
   // What an ARP or ND packet said. Only entries that exist are updated: nothing is learnt unasked. Without
-  // `replace` a known address stays (RFC 4861 §7.2.5, override flag).
+  // `replace` a known address stays (RFC 4861 §7.2.5, override flag). REQUIRES: adopt(table) before.
   void learn(const SiteTable& table, PortIndex port, const IpAddress& address, const MacAddress& mac, Tick now,
              bool replace = true);
   // Fills the burst with held packets that may go (outcome transmit) or have waited in vain (drop).

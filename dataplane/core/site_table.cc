@@ -44,6 +44,10 @@ EndpointIndex SiteTable::find_endpoint(const IpAddress& address, uint16_t port_w
   return slots_[probe(address, port_wire, protocol, SlotKind::kEndpoint)].index;
 }
 
+NextHopIndex SiteTable::find_next_hop(PortIndex port, const IpAddress& address) const {
+  return slots_[probe(address, port, Protocol{}, SlotKind::kNextHop)].index;
+}
+
 LocalKind SiteTable::local(const IpAddress& address) const {
   if (slots_[probe(address, 0, Protocol{}, SlotKind::kPortAddress)].kind != SlotKind::kFree) return LocalKind::kPort;
   if (slots_[probe(address, 0, Protocol{}, SlotKind::kSciAddress)].kind != SlotKind::kFree) return LocalKind::kSci;
@@ -84,8 +88,8 @@ InstanceIndex SiteTable::instance_by_name(std::string_view csci_id, std::string_
 std::unique_ptr<SiteTable> SiteTable::build(const SiteConfig& config, std::span<const MacAddress> port_macs) {
   std::unique_ptr<SiteTable> table(new SiteTable);
   size_t keys = 0;
-  for (const PortConfig& p : config.ports) keys += p.addresses.size();
-  for (const SciConfig& s : config.scis) keys += s.endpoints.size() * 2 + s.instances.size() * s.endpoints.size();
+  for (const PortConfig& p : config.ports) keys += p.addresses.size() + p.gateways.size();
+  for (const SciConfig& s : config.scis) keys += s.endpoints.size() * 2 + s.instances.size() * (s.endpoints.size() + 1);
   table->size_slots(keys);
   table->forwarders = config.forwarders;
   table->add_ports(config, port_macs);
@@ -111,8 +115,13 @@ NextHopIndex SiteTable::add_next_hop(const SiteConfig& config, PortIndex port, c
   for (const auto& [neighbour, neighbour_mac] : config.ports[port].neighbours) {
     if (!mac && neighbour == address) known = neighbour_mac;
   }
-  next_hops.push_back({port, address, known});
-  return static_cast<NextHopIndex>(next_hops.size() - 1);
+  Slot& slot = slots_[probe(address, port, Protocol{}, SlotKind::kNextHop)];
+  for (NextHopIndex n = slot.index; n != kNoIndex; n = next_hops[n].same_address) {
+    if (next_hops[n].mac == known) return n;
+  }
+  next_hops.push_back({port, address, known, slot.index});
+  slot = {address, port, Protocol{}, SlotKind::kNextHop, static_cast<NextHopIndex>(next_hops.size() - 1)};
+  return slot.index;
 }
 
 void SiteTable::add_gateways(const SiteConfig& config) {

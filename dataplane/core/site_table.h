@@ -27,7 +27,8 @@ namespace margay::dp {
 struct NextHop {
   PortIndex port = kNoPort;
   IpAddress address;
-  MacAddress mac;  // zero: ask by ARP or ND
+  MacAddress mac;                        // zero: ask by ARP or ND
+  NextHopIndex same_address = kNoIndex;  // the next one of this port and address, with another MAC
 };
 
 struct TablePort {
@@ -112,6 +113,8 @@ class SiteTable {
   // no port's network, every port.
   bool answers_for(PortIndex port, const IpAddress& address) const;
   PortIndex on_link(const IpAddress& address) const { return port_on_link(ports, address); }
+  // The first next hop with this address on this port; the others follow by NextHop::same_address.
+  NextHopIndex find_next_hop(PortIndex port, const IpAddress& address) const;
   // Whether a frame from this port, source MAC and VLAN may inject client packets (SCI-132).
   bool authorised(PortIndex port, const MacAddress& source, uint16_t vlan) const;
 
@@ -124,10 +127,10 @@ class SiteTable {
   SiteTable(const SiteTable&) = default;
 
   // Open addressing by (address, port, protocol, kind).
-  enum class SlotKind : uint8_t { kFree, kFrontend, kEndpoint, kPortAddress, kSciAddress };
+  enum class SlotKind : uint8_t { kFree, kFrontend, kEndpoint, kPortAddress, kSciAddress, kNextHop };
   struct Slot {
     IpAddress address;
-    uint16_t port = 0;  // wire order; 0 for addresses
+    uint16_t port = 0;  // wire order; 0 for addresses; a next hop's PortIndex
     Protocol protocol{};
     SlotKind kind = SlotKind::kFree;
     uint32_t index = kNoIndex;  // for addresses: the port that answers for it, kNoIndex: all

@@ -2,6 +2,8 @@
 // What the table of a site says about addresses (SCI-132, D-47, D-56).
 #include "dataplane/core/site_table.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/small_site.h"
@@ -24,6 +26,29 @@ TEST(SiteTable, SCI123FrontendsByAddressPortAndProtocol) {
   EXPECT_EQ(table->find_frontend(ip("192.0.2.11"), to_wire16(80), Protocol::kTcp), dp::kNoIndex);
   EXPECT_EQ(table->find_endpoint(ip("10.1.0.12"), to_wire16(8080), Protocol::kTcp), 1u);
   EXPECT_EQ(table->find_endpoint(ip("10.1.0.12"), to_wire16(80), Protocol::kTcp), dp::kNoIndex);
+}
+
+// What is asked for once is one next hop; a static MAC of its own makes another.
+TEST(SiteTable, NextHopsByPortAndAddress) {
+  dp::SiteConfig config = small_site(4, 10);
+  for (size_t n = 0; n < 3; ++n) {
+    config.scis[0].instances[n].address = ip("10.1.0.11");
+    config.scis[0].instances[n].port = static_cast<uint16_t>(8080 + n);
+    config.scis[0].instances[n].mac.reset();
+  }
+  config.scis[0].instances[2].mac = mac("02:00:00:01:00:03");
+  const auto table = built(config);
+  EXPECT_EQ(table->next_hops.size(), 4u);  // the gateway, two of .11, one of .14
+  EXPECT_EQ(table->instances[0].next_hop, table->instances[1].next_hop);
+  std::set<dp::NextHopIndex> found;
+  for (auto h = table->find_next_hop(1, ip("10.1.0.11")); h != dp::kNoIndex; h = table->next_hops[h].same_address) {
+    EXPECT_TRUE(found.insert(h).second);
+  }
+  EXPECT_EQ(found, (std::set{table->instances[0].next_hop, table->instances[2].next_hop}));
+  EXPECT_EQ(table->find_next_hop(0, ip("192.0.2.1")), table->gateways_v4[0]);
+  EXPECT_EQ(table->find_next_hop(1, ip("192.0.2.1")), dp::kNoIndex);
+  EXPECT_EQ(table->find_next_hop(0, ip("10.1.0.11")), dp::kNoIndex);
+  EXPECT_EQ(table->find_next_hop(1, ip("10.1.0.99")), dp::kNoIndex);
 }
 
 TEST(SiteTable, LocalAddressesAndWhoAnswersForThem) {
