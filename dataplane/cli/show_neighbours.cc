@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // show neighbours
+#include <algorithm>
 #include <array>
 
 #include "dataplane/cli/ask_workers.h"
@@ -40,6 +41,32 @@ void show(const DataPlane& plane, size_t worker, const Neighbour& n, Reply& repl
              n.waiting});
 }
 
+// Claims to our addresses, as the worker that defends them has seen them.
+class ClaimScan : public WorkerJob {
+ public:
+  void run(FastPath& fast_path, const SiteTable&) override {
+    const std::span<const AddressClaim> claims = fast_path.defence().claims();
+    count_ = claims.size();
+    std::copy(claims.begin(), claims.end(), found_.begin());
+  }
+  std::span<const AddressClaim> found() const { return std::span(found_).first(count_); }
+
+ private:
+  std::array<AddressClaim, Defence::kClaimsMax> found_;
+  size_t count_ = 0;
+};
+
+void show_conflicts(const DataPlane& plane, AskWorkers& ask, Reply& reply) {
+  reply.table("conflicts", {"port", "address", "claimed_by", "claims", "last_seconds_ago"});
+  const auto scan = std::make_unique<ClaimScan>();
+  if (!reply.wanted() || !ask.run(FastPath::kDefender, *scan)) return;
+  for (const AddressClaim& c : scan->found()) {
+    const Tick age = to_tick(plane.now()) - c.seen;
+    reply.row({plane.config.ports[c.port].name, c.address.format(), c.mac.format(), c.count,
+               age * static_cast<double>(kTickLength) / static_cast<double>(kSecond)});
+  }
+}
+
 CommandResult show_neighbours(DataPlane& plane, Reply& reply) {
   AskWorkers ask(plane);
   const auto scan = std::make_unique<NeighbourScan>();
@@ -51,6 +78,7 @@ CommandResult show_neighbours(DataPlane& plane, Reply& reply) {
       for (const Neighbour& n : scan->found()) show(plane, w, n, reply);
     }
   }
+  show_conflicts(plane, ask, reply);
   ask.show_unanswered(reply);
   return {};
 }
@@ -58,7 +86,7 @@ CommandResult show_neighbours(DataPlane& plane, Reply& reply) {
 }  // namespace
 
 void add_show_neighbours(CommandTable& table, DataPlane& plane) {
-  table.add({"show neighbours", "next hops and hosts on link, as each worker knows them",
+  table.add({"show neighbours", "next hops and hosts on link, as each worker knows them; who claims an address of ours",
              "jobs in workers, 256 entries each",
              [&plane](const Arguments&, Reply& reply) { return show_neighbours(plane, reply); }});
 }

@@ -15,6 +15,7 @@
 
 #include "dataplane/core/arena.h"
 #include "dataplane/core/counters.h"
+#include "dataplane/core/defence.h"
 #include "dataplane/core/flow_table.h"
 #include "dataplane/core/neighbours.h"
 #include "dataplane/core/packet.h"
@@ -85,9 +86,11 @@ class FastPath {
   size_t held() const { return neighbours_.held(); }
   const FlowTable& table() const { return flows_; }
   const Neighbours& neighbours() const { return neighbours_; }
+  const Defence& defence() const { return defence_; }  // kDefender's holds the claims
   WorkerCounters& counters() { return counters_; }
   WorkerIndex self() const { return config_.self; }
   static constexpr size_t kGatewaysMax = 64;
+  static constexpr WorkerIndex kDefender = 0;               // gets every claim to an address of ours
   static Tick timeout(const FlowEntry& e, const Sci& sci);  // from last_seen on
 
  private:
@@ -155,6 +158,8 @@ class FastPath {
   void advertisement(Context& c, uint32_t i, const IpAddress& target);
   void heard(Context& c, uint32_t i, const IpAddress& address, const MacAddress& mac, bool replace);
   void ask(const SiteTable& table, uint32_t neighbour);
+  void conflict(Context& c, uint32_t i, const IpAddress& address, const MacAddress& mac);
+  bool announce_one(const SiteTable& table, PortIndex port, const IpAddress& address);
   void announce_some(const SiteTable& table, Tick now);
   Frame* own_frame(Outcome outcome);
 
@@ -164,6 +169,7 @@ class FastPath {
   FlowTable flows_;
   TimerWheel closed_, transient_, steady_;  // TIME_WAIT, bindings that may give way, and the others
   Neighbours neighbours_;
+  Defence defence_;
   Selector selector_;
   TokenBucket resets_, icmp_;
   Outbox outbox_;

@@ -57,6 +57,10 @@ const IpAddress* own_address(const TablePort& port, const IpAddress& target) {
   return any;
 }
 
+bool is_own(const SiteTable& table, const MacAddress& mac) {
+  return std::any_of(table.ports.begin(), table.ports.end(), [&](const TablePort& port) { return port.mac == mac; });
+}
+
 }  // namespace
 
 // A frame of our own to fill, or nullptr when there are too many.
@@ -134,14 +138,18 @@ void FastPath::heard(Context& c, uint32_t i, const IpAddress& address, const Mac
   const bool request = load16(arp + 6) == to_wire16(1);
   const MacAddress sender_mac = load_mac(arp + 8);
   const IpAddress sender = load_ip(arp + 14, true), target = load_ip(arp + 24, true);
-  const bool ours = c.table.local(sender) != LocalKind::kNone;
-  if (sender_mac.is_group() || sender_mac.is_zero() || sender_mac != load_mac(packet.data + 6) ||
-      (ours && sender_mac != port.mac)) {
-    outcome = Outcome::drop(DropReason::kBadArp);
+  outcome = Outcome::drop(DropReason::kBadArp);
+  if (sender_mac.is_group() || sender_mac.is_zero() || sender_mac != load_mac(packet.data + 6)) return;
+  if (is_own(c.table, sender_mac)) {  // our own frame has come back
+    outcome = Outcome::consumed();
     return;
   }
-  if (!sender.is_unspecified()) heard(c, i, sender, sender_mac, true);
+  if (c.table.local(sender) != LocalKind::kNone) {
+    if (c.table.answers_for(packet.port, sender)) conflict(c, i, sender, sender_mac);
+    return;
+  }
   outcome = Outcome::consumed();
+  if (!sender.is_unspecified()) heard(c, i, sender, sender_mac, true);
   if (c.burst.handed_over) return;
   if (!request || !c.table.answers_for(packet.port, target)) {
     if (port.has_kernel) to_kernel(c, i, DropReason::kNotForUs);
@@ -203,9 +211,13 @@ void FastPath::advertisement(Context& c, uint32_t i, const IpAddress& target) {
   const uint8_t flags = packet.data[p.l4_offset + 4];
   const bool solicited = (flags & 0x40) != 0, override = (flags & 0x20) != 0;
   if (p.destination.is_multicast() && solicited) return;
-  if (c.table.local(target) != LocalKind::kNone) return;  // somebody claims an address of ours
-  c.burst.outcomes[i] = Outcome::consumed();
   const MacAddress mac = link_layer_option(nd_options(packet, p), 2);
+  if (c.table.local(target) != LocalKind::kNone) {
+    const MacAddress claimant = mac.is_zero() ? load_mac(packet.data + 6) : mac;
+    if (c.table.answers_for(packet.port, target) && !is_own(c.table, claimant)) conflict(c, i, target, claimant);
+    return;
+  }
+  c.burst.outcomes[i] = Outcome::consumed();
   if (!mac.is_zero() && !mac.is_group()) heard(c, i, target, mac, override);
   if (!c.burst.handed_over && c.table.ports[packet.port].has_kernel) to_kernel(c, i, DropReason::kNotForUs);
 }
@@ -225,21 +237,38 @@ void FastPath::ask(const SiteTable& table, uint32_t neighbour) {
   }
 }
 
+// Another host says that an address of ours is its own. One worker defends them all, so that the interval holds.
+void FastPath::conflict(Context& c, uint32_t i, const IpAddress& address, const MacAddress& mac) {
+  const PortIndex port = c.burst.packets[i].port;
+  if (config_.self != kDefender && !c.burst.handed_over) {
+    c.burst.outcomes[i] = Outcome::hand_over(kDefender);
+    return;
+  }
+  c.burst.outcomes[i] = Outcome::drop(DropReason::kAddressConflict);
+  if (config_.self == kDefender && defence_.claimed(port, address, mac, c.tick)) announce_one(c.table, port, address);
+}
+
+// ARP Announcement (RFC 5227 §2.3) or unsolicited advertisement (RFC 4861 §7.2.6). False: no room for it.
+bool FastPath::announce_one(const SiteTable& table, PortIndex port_index, const IpAddress& address) {
+  const TablePort& port = table.ports[port_index];
+  Frame* frame = own_frame(Outcome::transmit(port_index));
+  if (frame == nullptr) return false;
+  if (address.is_v4()) {
+    make_arp(*frame, {false, port.mac, {}, address, address}, kBroadcastMac, port);
+  } else {
+    make_advertisement(*frame, address, kAllNodes, kAllNodesMac, port);
+  }
+  return true;
+}
+
 // A few gratuitous announcements; two rounds, some seconds apart.
 void FastPath::announce_some(const SiteTable& table, Tick now) {
   if (announce_round_ >= kAnnounceRounds) return;
   if (announce_round_ > 0 && announce_next_ == 0 && tick_after(announce_at_, now)) return;
   for (uint32_t n = 0; n < kAnnouncedPerTick && announce_next_ < table.announced.size(); ++n) {
-    const auto& [port_index, address] = table.announced[announce_next_];
-    const TablePort& port = table.ports[port_index];
-    Frame* frame = own_frame(Outcome::transmit(port_index));
-    if (frame == nullptr) return;  // goes on with the next tick
+    const auto& [port, address] = table.announced[announce_next_];
+    if (!announce_one(table, port, address)) return;  // goes on with the next tick
     ++announce_next_;
-    if (address.is_v4()) {
-      make_arp(*frame, {false, port.mac, {}, address, address}, kBroadcastMac, port);
-    } else {
-      make_advertisement(*frame, address, kAllNodes, kAllNodesMac, port);
-    }
   }
   if (announce_next_ < table.announced.size()) return;
   ++announce_round_;

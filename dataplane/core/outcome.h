@@ -43,6 +43,7 @@ enum class Verdict : uint8_t {
   X(kBadIcmp, "bad_icmp", "ICMP too short or with a wrong checksum")                                                  \
   X(kIcmpUnhandled, "icmp_unhandled", "ICMP to an SCI's address other than an echo request")                          \
   X(kBadArp, "bad_arp", "ARP packet that is malformed or lies about its sender")                                      \
+  X(kAddressConflict, "address_conflict", "ARP or ND: another host claims an address of ours")                        \
   X(kBadNd, "bad_nd", "Neighbour Discovery packet that RFC 4861 tells to ignore")                                     \
   X(kUnauthorisedForwarder, "unauthorised_forwarder", "client packet not from a listed forwarder")                    \
   X(kNoSuchService, "no_such_service", "an SCI's address, but no SCI on that port and protocol")                      \

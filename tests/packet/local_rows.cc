@@ -52,8 +52,7 @@ Rows arp_rows() {
        {in(0, request("192.0.2.2").l3_at(8, {1}).l2_at(6, {1})).drop(DropReason::kBadAddress)}},
       arp_bad("ARP sender is a group behind an honest MAC", request("192.0.2.2").l3_at(8, {1})),
       arp_bad("ARP sender is not the frame's", request("192.0.2.2").l2_at(6, {0x06})),
-      arp_bad("somebody claims the port's address", arp_request(kStranger, "192.0.2.2", "192.0.2.2")),
-      arp_bad("somebody claims an SCI's address", arp_reply(kStranger, "192.0.2.10", kPort0, "192.0.2.2")),
+      arp_bad("somebody claims the other port's address", arp_request(kStranger, "10.1.0.2", "10.1.0.2")),
       {"ARP cut", nat_site(), {in(0, request("192.0.2.2").truncate(41)).drop(DropReason::kTooShort)}},
   };
 }
@@ -103,8 +102,54 @@ Rows nd_rows() {
       nd_bad("NA target is a group", told.payload(neighbour_target(kAllNodes))),
       nd_bad("NA option of length 0", told.payload(neighbour_target(kHost6, {2, 0, 2, 0, 0, 0, 0, 1}))),
       nd_bad("NA to a group, solicited", news(kSolicited)),
-      nd_bad("somebody claims the port's IPv6 address",
-             neighbour_advertisement(kStranger, "2001:db8::2", kAllNodes, "2001:db8::2", kOverride, kStranger)),
+      nd_bad("somebody claims the other port's IPv6 address",
+             neighbour_advertisement(kStranger, "2001:db8:1::2", kAllNodes, "2001:db8:1::2", kOverride, kStranger)),
+      nd_bad("our own NA comes back",
+             neighbour_advertisement(kPort0, "2001:db8::2", kAllNodes, "2001:db8::2", kOverride, kPort0)),
+  };
+}
+
+// RFC 5227 §2.4 c: one ARP Announcement, then none within DEFEND_INTERVAL (10 s) however often the claim is repeated,
+// and the address is kept. Each address for itself. Neighbour Discovery alike (RFC 4861 §7.2.6).
+Rows conflict_rows() {
+  const auto request = [](const char* address) { return arp_request(kStranger, address, address); };
+  const auto announced = [](const char* address) { return arp_request(kPort0, address, address); };
+  const auto advertised = [](const MacAddress& who, const char* address) {
+    return neighbour_advertisement(who, address, kAllNodes, address, kOverride, who);
+  };
+  const auto told = [&](const char* address) {  // as if we had asked
+    return neighbour_advertisement(kStranger, kHost6, "2001:db8::2", address, kSolicited, std::nullopt)
+        .ether(kStranger, kPort0);
+  };
+  const auto claim = [](const PacketBuilder& p) { return in(0, p).drop(DropReason::kAddressConflict); };
+  return {
+      {"somebody claims the port's address",
+       nat_site(),
+       {claim(request("192.0.2.2")).own(0, announced("192.0.2.2")), claim(request("192.0.2.2")),
+        claim(arp_reply(kStranger, "192.0.2.2", kPort0, "192.0.2.2")), wait(9900 * dp::kMillisecond),
+        claim(request("192.0.2.2")), wait(60 * dp::kMillisecond),
+        claim(request("192.0.2.2")).own(0, announced("192.0.2.2"))}},
+      {"somebody claims an SCI's address, and then the port's",
+       nat_site(),
+       {claim(arp_reply(kStranger, "192.0.2.10", kPort0, "192.0.2.2")).own(0, announced("192.0.2.10")),
+        claim(request("192.0.2.2")).own(0, announced("192.0.2.2")), claim(request("192.0.2.10"))}},
+      {"somebody asks for another host from our address",
+       nat_site(),
+       {claim(arp_request(kStranger, "192.0.2.2", kHost)).own(0, announced("192.0.2.2"))}},
+      {"somebody claims the address of a tagged port",
+       with(nat_site(), [](SiteConfig& c) { c.ports[0].vlan = 100; }),
+       {claim(request("192.0.2.2").vlan(100)).own(0, announced("192.0.2.2").vlan(100))}},
+      ignored("our own announcement comes back", announced("192.0.2.10")),
+      ignored("our own announcement comes back by the other port", arp_request(kPort1, "192.0.2.10", "192.0.2.10")),
+      {"somebody claims the port's IPv6 address",
+       nat_site(),
+       {claim(advertised(kStranger, "2001:db8::2")).own(0, advertised(kPort0, "2001:db8::2")),
+        claim(advertised(kStranger, "2001:db8::2")), wait(9900 * dp::kMillisecond),
+        claim(advertised(kStranger, "2001:db8::2")), wait(70 * dp::kMillisecond),
+        claim(told("2001:db8::2")).own(0, advertised(kPort0, "2001:db8::2"))}},
+      {"somebody claims an SCI's IPv6 address",
+       nat_site(),
+       {claim(advertised(kStranger, "2001:db8::10")).own(0, advertised(kPort0, "2001:db8::10"))}},
   };
 }
 
@@ -292,7 +337,7 @@ Rows kernel_rows() {
 
 Rows local_rows() {
   Rows rows = arp_rows();
-  for (Rows more : {nd_rows(), echo_rows(), next_hop_rows(), kernel_rows()}) {
+  for (Rows more : {nd_rows(), conflict_rows(), echo_rows(), next_hop_rows(), kernel_rows()}) {
     rows.insert(rows.end(), more.begin(), more.end());
   }
   return rows;

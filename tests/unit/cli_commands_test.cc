@@ -329,6 +329,18 @@ TEST_F(CliCommandsTest, ShowNeighbours) {
   }
 }
 
+// RFC 5227 §2.4: the administrator is told who claims an address.
+TEST_F(CliCommandsTest, ShowNeighboursNamesWhoClaimsOurAddresses) {
+  const MacAddress other = mac("02:00:00:00:66:66");
+  for (int n = 0; n < 3; ++n) cli_.receive(0, arp_request(other, "192.0.2.10", "192.0.2.10"));
+  cli_.serve();
+  EXPECT_EQ(show("show neighbours")["conflicts"], json::array({{{"port", "net0"},
+                                                                {"address", "192.0.2.10"},
+                                                                {"claimed_by", "02:00:00:00:66:66"},
+                                                                {"claims", 3},
+                                                                {"last_seconds_ago", 0.0}}}));
+}
+
 TEST_F(CliCommandsTest, ShowWorkers) {
   const auto by_worker = open_connections(20);
   dp::WorkerCounters& c = cli_.shared.worker_counters[1];

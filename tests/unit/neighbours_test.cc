@@ -158,5 +158,90 @@ TEST(Neighbours, ManyHostsOnLinkTakeTurns) {
   EXPECT_EQ(held, Neighbours::kWaitingMax);
 }
 
+// Eight hosts of one set, all with packets that wait: there is no room for a ninth.
+TEST(Neighbours, AFullSetIsANamedDrop) {
+  dp::SiteConfig config = small_site(1, 100000);
+  config.ports[0].addresses = {*Prefix::parse("192.0.2.2/24"), *Prefix::parse("172.16.0.2/12")};
+  SmallSite site(config, 16384);
+  uint64_t refused = 0;
+  for (uint32_t n = 1; n < 2000; ++n) {  // scattered, so that sets fill unevenly
+    const std::string client = IpAddress::v4(to_wire32(0xac10'0000u + n * n * 7919 % 0xf'fff0u)).format() + ":40000";
+    site.send(0, tcp(client, "192.0.2.10:80").flags(kSyn).ether(kSiteRouter, kSitePort0));
+    site.send(1, tcp("10.1.0.11:8080", client).flags(kSyn | kAck).ack(1).ether(kInstance, kSitePort1));
+    if (site.outcome.reason == DropReason::kNeighbourTableFull) ++refused;
+    site.own_frames();
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_EQ(site.worker().counters().drops[static_cast<size_t>(DropReason::kNeighbourTableFull)].get(), refused);
+}
+
+// Several instances at one address: all of them are one next hop, and an answer reaches just that one.
+TEST(Neighbours, OneAnswerForAllInstancesOfAHost) {
+  dp::SiteConfig config = small_site(40, 10);
+  for (size_t n = 0; n < 40; ++n) {
+    config.scis[0].instances[n].mac.reset();
+    config.scis[0].instances[n].address = ip(n < 20 ? "10.1.0.11" : "10.1.0.12");
+    config.scis[0].instances[n].port = static_cast<uint16_t>(8080 + n);
+  }
+  SmallSite site(config);
+  site.pass(kSecond / 2);
+  EXPECT_EQ(questions(site), 1u);
+  site.send(1, answer());
+  unsigned known = 0, unknown = 0;
+  for (const dp::Instance& i : site.table->instances) {
+    const dp::Neighbour& n = site.worker().neighbours().at(Neighbours::pinned(i.next_hop));
+    (n.usable() ? known : unknown) += 1;
+    if (n.usable()) {
+      EXPECT_EQ(n.address, ip("10.1.0.11"));
+      EXPECT_EQ(n.mac, kInstance);
+    }
+  }
+  EXPECT_EQ(known, 20u);
+  EXPECT_EQ(unknown, 20u);
+}
+
+// RFC 5227 §2.4 c: at most one announcement in DEFEND_INTERVAL, whichever worker hears the claims.
+TEST(Neighbours, OneWorkerDefendsOurAddresses) {
+  SmallSite site(small_site(1, 10), 256, 2);
+  const MacAddress other = mac("02:00:00:00:66:66");
+  const auto claim = arp_request(other, "192.0.2.10", "192.0.2.10");
+  const Bytes announcement = arp_request(kSitePort0, "192.0.2.10", "192.0.2.10").build();
+  site.send(0, claim, 1);
+  EXPECT_EQ(site.outcome.reason, DropReason::kAddressConflict);
+  site.send(0, claim, 0);
+  EXPECT_EQ(site.own_frames(1).size(), 0u);
+  const auto frames = site.own_frames(0);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(Bytes(frames[0].bytes.begin(), frames[0].bytes.begin() + frames[0].length), announcement);
+  const auto claims = site.worker(0).defence().claims();
+  ASSERT_EQ(claims.size(), 1u);
+  EXPECT_EQ(claims[0].address, ip("192.0.2.10"));
+  EXPECT_EQ(claims[0].mac, other);
+  EXPECT_EQ(claims[0].count, 2u);
+  const auto conflicts = static_cast<size_t>(DropReason::kAddressConflict);
+  EXPECT_EQ(site.worker(0).counters().drops[conflicts].get(), 2u);
+  EXPECT_EQ(site.worker(1).counters().drops[conflicts].get(), 0u);
+}
+
+// Somebody claims more addresses than are remembered: what was defended lately stays, and the rest has its turn later.
+TEST(Neighbours, DefenceIsBounded) {
+  const auto address = [](size_t n) { return IpAddress::v4(to_wire32(0x0a000000u + static_cast<uint32_t>(n))); };
+  const MacAddress other = mac("02:00:00:00:66:66");
+  dp::Defence defence;
+  dp::Tick now = 0xffff'ff00;  // the clock's turn comes meanwhile
+  for (size_t n = 0; n < dp::Defence::kClaimsMax; ++n) EXPECT_TRUE(defence.claimed(0, address(n), other, now));
+  EXPECT_FALSE(defence.claimed(0, address(1000), other, now));
+  now += dp::Defence::kInterval - 1;
+  EXPECT_FALSE(defence.claimed(0, address(1000), other, now));
+  EXPECT_FALSE(defence.claimed(0, address(5), other, now));
+  ++now;
+  EXPECT_TRUE(defence.claimed(0, address(5), other, now));
+  EXPECT_TRUE(defence.claimed(0, address(1000), other, now));
+  EXPECT_FALSE(defence.claimed(0, address(1000), other, now));
+  EXPECT_FALSE(defence.claimed(0, address(5), other, now));
+  EXPECT_TRUE(defence.claimed(1, address(5), other, now));  // on another port it is another claim
+  EXPECT_EQ(defence.claims().size(), dp::Defence::kClaimsMax);
+}
+
 }  // namespace
 }  // namespace margay::test
