@@ -188,13 +188,13 @@ void Buffers::receive(const Frames& frames, size_t first, size_t count, dp::Port
 
 size_t Site::bytes_for(const Setup& setup) {
   dp::Arena counting;
-  dp::SharedState shared(counting, 1, kInstances);
+  dp::SharedState shared(counting, 1, kInstances, 1);
   // Two cache lines an entry and an index that is at least 42 % full, the wheels, the neighbours.
   return counting.used() + size_t{setup.flows} * 256 + (size_t{64} << 20);
 }
 
 Site::Site(const Setup& setup)
-    : setup_(setup), table_(site_table(setup)), arena_(bytes_for(setup)), shared_(arena_, 1, kInstances) {
+    : setup_(setup), table_(site_table(setup)), arena_(bytes_for(setup)), shared_(arena_, 1, kInstances, 1) {
   shared_.open_instances(*table_);
   fast_path_ = std::make_unique<dp::FastPath>(fast_path_config(setup), shared_, arena_, now_);
 }

@@ -47,12 +47,12 @@ Need count_arenas(const SiteConfig& config) {
   };
   Need need;
   Arena counting;
-  SharedState(counting, config.workers, instances_of(config));
+  SharedState(counting, config.workers, instances_of(config), config.scis.size());
   need.shared = counting.used();
   // A fast path refers to shared counters even while its own memory is only counted.
   std::vector<Line> lines(need.shared / kCacheLine);
   Arena arena(std::as_writable_bytes(std::span(lines)));
-  SharedState shared(arena, config.workers, instances_of(config));
+  SharedState shared(arena, config.workers, instances_of(config), config.scis.size());
   Arena worker;
   FastPath counted(fast_path_config(config, 0, {}), shared, worker, 0);
   need.per_worker = worker.used();
@@ -121,7 +121,7 @@ Result<void> Assembly::reserve_shared(const SiteConfig& config, size_t bytes) {
   if (!memory) return memory.error();
   shared_memory_.emplace(std::move(*memory));
   Arena arena(shared_memory_->bytes());
-  shared_.emplace(arena, config.workers, instances_of(config));
+  shared_.emplace(arena, config.workers, instances_of(config), config.scis.size());
   return {};
 }
 

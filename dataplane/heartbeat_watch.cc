@@ -7,7 +7,7 @@ std::vector<HeartbeatWatch::News> HeartbeatWatch::look(Nanoseconds now) {
   std::vector<News> news;
   for (size_t w = 0; w < workers_.size(); ++w) {
     Seen& seen = seen_[w];
-    const uint64_t heartbeat = workers_[w].heartbeat.get();
+    const uint64_t heartbeat = workers_[w].polls.get();
     const Nanoseconds stood_still = now - seen.since;
     const bool stalled = heartbeat == seen.heartbeat && stood_still >= kPatience;
     if (stalled != seen.stalled) {

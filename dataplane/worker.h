@@ -108,7 +108,6 @@ uint32_t Worker<Io, Rcu>::poll() {
   mailbox_.serve(fast_path_, table);
   WorkerCounters& counters = fast_path_.counters();
   counters.polls.add();
-  counters.heartbeat.add();
   if (moved == 0) counters.idle_polls.add();
   return moved;
 }

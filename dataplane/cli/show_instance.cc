@@ -34,14 +34,17 @@ Cell drain_seconds_left(const DataPlane& plane, const Instance& instance) {
   return std::max(0.0, ticks * static_cast<double>(kTickLength) / static_cast<double>(kSecond));
 }
 
+uint64_t passed_over(const InstanceTotals& t, Refusal why) { return t.passed_over[static_cast<size_t>(why)]; }
+
 void show(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply) {
   const Instance& instance = plane.table().instances[i];
   const InstanceTotals t = totals_of(plane.shared, i);
   const InstanceConfig* file = configured(plane.config, sci.csci_id, instance.si_id);
   reply.row({sci.csci_id, instance.si_id, address_of(instance), word_of(instance.health), word_of(instance.admin),
              drain_seconds_left(plane, instance), instance.weight, instance.max_sessions,
-             set_by_operator(instance, file), t.active, t.bindings, t.opened, t.refused_full, t.packets_in, t.bytes_in,
-             t.packets_out, t.bytes_out});
+             set_by_operator(instance, file), t.active, t.bindings, t.opened, passed_over(t, Refusal::kNoFreeSlot),
+             passed_over(t, Refusal::kProvisionalSpent), passed_over(t, Refusal::kEndpointConflict), t.packets_in,
+             t.bytes_in, t.packets_out, t.bytes_out});
 }
 
 }  // namespace
@@ -53,7 +56,8 @@ void add_show_instance(CommandTable& table, DataPlane& plane) {
                const auto* only = arguments.option("sci");
                reply.table("instances", {"csci_id", "si_id", "address", "health", "admin", "drain_seconds_left",
                                          "weight", "max_sessions", "set_by_operator", "active", "bindings", "opened",
-                                         "passed_over_full", "packets_in", "bytes_in", "packets_out", "bytes_out"});
+                                         "passed_over_full", "passed_over_provisional", "passed_over_conflict",
+                                         "packets_in", "bytes_in", "packets_out", "bytes_out"});
                for (const Sci& sci : plane.table().scis) {
                  if (only != nullptr && only->front().text() != sci.csci_id) continue;
                  for (const InstanceIndex i : sci.instances) {

@@ -7,9 +7,16 @@
 namespace margay::dp {
 namespace {
 
-void show(const DataPlane& plane, const Sci& sci, Reply& reply) {
+uint64_t refused_in_all(const DataPlane& plane, SciIndex index) {
+  uint64_t sum = 0;
+  for (size_t r = 0; r < kRefusals; ++r) sum += plane.shared.refused(index, static_cast<Refusal>(r));
+  return sum;
+}
+
+void show(const DataPlane& plane, SciIndex index, Reply& reply) {
   const SiteTable& table = plane.table();
-  uint64_t eligible = 0, limit = 0, free = 0, active = 0, bindings = 0, opened = 0, refused = 0;
+  const Sci& sci = table.scis[index];
+  uint64_t eligible = 0, limit = 0, free = 0, active = 0, bindings = 0, opened = 0;
   for (const InstanceIndex i : sci.instances) {
     const SlotView slots = plane.shared.slots.view(i);
     const InstanceTotals totals = totals_of(plane.shared, i);
@@ -20,10 +27,16 @@ void show(const DataPlane& plane, const Sci& sci, Reply& reply) {
     active += totals.active;
     bindings += totals.bindings;
     opened += totals.opened;
-    refused += totals.refused_full;
   }
   reply.row({sci.csci_id, sci.cs_id, endpoints_of(table, sci), word_of(sci.mode), word_of(sci.balance),
-             sci.instances.size(), eligible, active, limit, free, bindings, opened, refused});
+             sci.instances.size(), eligible, active, limit, free, bindings, opened, refused_in_all(plane, index)});
+}
+
+void show_refused(const DataPlane& plane, SciIndex index, Reply& reply) {
+  for (size_t r = 1; r < kRefusals; ++r) {
+    const uint64_t count = plane.shared.refused(index, static_cast<Refusal>(r));
+    if (count > 0) reply.row({plane.table().scis[index].csci_id, kRefusalTexts[r].name, count});
+  }
 }
 
 }  // namespace
@@ -34,10 +47,11 @@ void add_show_sci(CommandTable& table, DataPlane& plane) {
                const bool on = plane.table().forwarding;
                reply.field("forwarding", on, on ? "forwarding" : "stopped by command: every packet is dropped");
                reply.table("scis", {"csci_id", "cs_id", "endpoints", "mode", "balance", "instances", "eligible",
-                                    "active", "limit", "free", "bindings", "opened", "passed_over_full"});
-               for (const Sci& sci : plane.table().scis) {
-                 if (reply.wanted()) show(plane, sci, reply);
-               }
+                                    "active", "limit", "free", "bindings", "opened", "refused"});
+               const auto scis = static_cast<SciIndex>(plane.table().scis.size());
+               for (SciIndex s = 0; s < scis && reply.wanted(); ++s) show(plane, s, reply);
+               reply.table("refused", {"csci_id", "cause", "refused"});
+               for (SciIndex s = 0; s < scis && reply.wanted(); ++s) show_refused(plane, s, reply);
                return {};
              }});
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // show workers
+#include <numeric>
+
 #include "dataplane/cli/ask_workers.h"
 #include "dataplane/cli/commands.h"
 
@@ -25,6 +27,8 @@ double share_of(uint64_t part, uint64_t whole) {
 void show(AskWorkers& ask, size_t w, const WorkerCounters& c, Reply& reply) {
   Occupancy o;
   const bool answers = ask.run(static_cast<WorkerIndex>(w), o);
+  const uint64_t refused = std::accumulate(c.refused.begin(), c.refused.end(), uint64_t{0},
+                                           [](uint64_t sum, const Counter& n) { return sum + n.get(); });
   const auto known = [&](uint64_t n) { return answers ? Cell(n) : Cell(); };
   reply.row({w,
              answers,
@@ -44,14 +48,12 @@ void show(AskWorkers& ask, size_t w, const WorkerCounters& c, Reply& reply) {
              known(o.capacity),
              c.evicted.get(),
              c.flow_insert_failed.get(),
-             c.no_healthy_instance.get(),
-             c.no_free_slot.get(),
+             refused,
              c.replies_handed_over.get(),
              c.timers_fired.get(),
              c.timers_late.get(),
              c.polls.get(),
-             share_of(c.idle_polls.get(), c.polls.get()),
-             c.heartbeat.get()});
+             share_of(c.idle_polls.get(), c.polls.get())});
 }
 
 }  // namespace
@@ -62,32 +64,11 @@ void add_show_workers(CommandTable& table, DataPlane& plane) {
              [&plane](const Arguments&, Reply& reply) -> CommandResult {
                AskWorkers ask(plane);
                reply.table("workers",
-                           {"worker",
-                            "answers",
-                            "table_version",
-                            "packets",
-                            "hits",
-                            "misses",
-                            "handed_over",
-                            "taken_over",
-                            "transmitted",
-                            "to_kernel",
-                            "from_kernel",
-                            "consumed",
-                            "own_frames",
-                            "held_packets",
-                            "flows",
-                            "flows_max",
-                            "evicted",
-                            "insert_failed",
-                            "no_healthy_instance",
-                            "no_free_slot",
-                            "replies_handed_over",
-                            "timers_fired",
-                            "timers_late",
-                            "polls",
-                            "idle_share",
-                            "heartbeat"},
+                           {"worker",       "answers",     "table_version", "packets",      "hits",
+                            "misses",       "handed_over", "taken_over",    "transmitted",  "to_kernel",
+                            "from_kernel",  "consumed",    "own_frames",    "held_packets", "flows",
+                            "flows_max",    "evicted",     "insert_failed", "refused",      "replies_handed_over",
+                            "timers_fired", "timers_late", "polls",         "idle_share"},
                            Reply::Layout::kBlocks);
                for (size_t w = 0; w < ask.count(); ++w) show(ask, w, plane.shared.worker_counters[w], reply);
                ask.show_unanswered(reply);

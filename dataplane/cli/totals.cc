@@ -18,8 +18,8 @@ InstanceTotals totals_of(const SharedState& shared, InstanceIndex instance) {
     t.active += c.active.get();
     t.bindings += c.bindings.get();
     t.opened += c.opened.get();
-    t.refused_full += c.refused_full.get();
     for (size_t r = 0; r < kEndReasons; ++r) t.ended[r] += c.ended[r].get();
+    for (size_t r = 0; r < kRefusals; ++r) t.passed_over[r] += c.passed_over[r].get();
   }
   return t;
 }

@@ -11,8 +11,9 @@ namespace margay::dp {
 
 struct InstanceTotals {
   uint64_t packets_in = 0, bytes_in = 0, packets_out = 0, bytes_out = 0;
-  uint64_t active = 0, bindings = 0, opened = 0, refused_full = 0;
+  uint64_t active = 0, bindings = 0, opened = 0;
   std::array<uint64_t, kEndReasons> ended{};
+  std::array<uint64_t, kRefusals> passed_over{};
 
   uint64_t ended_in_all() const;
 };

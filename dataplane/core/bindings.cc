@@ -111,32 +111,33 @@ void FastPath::release_slot(EntryIndex e, EndReason reason) {
 // client connects again at once; anything else is bound anew (false).
 [[gnu::cold, gnu::noinline]] bool FastPath::lost_instance(Context& c, uint32_t lane, EntryIndex e) {
   const uint32_t i = lanes_[lane].packet;
-  Packet& packet = c.burst.packets[i];
   const Parsed& p = parsed_[i];
   const bool from_client = keys_[lane].direction == Direction::kFromClient;
   const bool syn = p.layer == Layer::kTcp && (p.tcp_flags & (kSyn | kAck)) == kSyn;
   traces_[i].instance = flows_[e].instance;
   traces_[i].slot_change = (flows_[e].flags & kHoldsSlot) != 0 ? -1 : 0;
   if (from_client && (p.layer == Layer::kUdp || syn)) {
-    end_binding(e, lost_reason(flows_[e], c.table), c.table);
+    end_binding(e, lost_reason(c.table.instances[flows_[e].instance], c.tick), c.table);
     return false;
   }
   const bool two_way = (flows_[e].flags & kTwoKeys) != 0;
   end_with_resets(c.table, e, c.tick);
   c.burst.outcomes[i] = Outcome::drop(DropReason::kInstanceGone);
   if (two_way || p.layer != Layer::kTcp || (p.tcp_flags & kRst) != 0) return true;
-  turn_into_reset(packet, p, c.table.ports[packet.port]);  // one-way: nothing is known of the instance's numbers
-  c.burst.outcomes[i] = Outcome::transmit(packet.port);
+  reset(c, i, Refusal::kInstanceGone);  // one-way: nothing is known of the instance's numbers
   return true;
 }
 
-EndReason FastPath::lost_reason(const FlowEntry& e, const SiteTable& table) {
-  return table.instances[e.instance].admin == Admin::kDraining ? EndReason::kDrained : EndReason::kUnhealthy;
+// Why a session of this instance may not go on. An index that another instance has now was lost to its health.
+EndReason FastPath::lost_reason(const Instance& instance, Tick now) {
+  if (instance.admin == Admin::kDisabled) return EndReason::kDisabled;
+  const bool drained = instance.admin == Admin::kDraining && tick_after(now, instance.drain_deadline);
+  return drained ? EndReason::kDrained : EndReason::kUnhealthy;
 }
 
 void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
   const FlowEntry entry = flows_[e];
-  end_binding(e, lost_reason(entry, table), table);
+  end_binding(e, lost_reason(table.instances[entry.instance], now), table);
   if (!is_tcp(entry.state) || (entry.flags & kTwoKeys) == 0 || entry.state == FlowState::kTimeWait) return;
   // Nothing is acknowledged yet: either end expects what stands behind the other's SYN.
   const bool opening = entry.state == FlowState::kSynSent || entry.state == FlowState::kSynReceived;

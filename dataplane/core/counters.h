@@ -26,8 +26,8 @@ class Counter {
 };
 
 // Why a binding ended; the slot, if still held, was released with it.
-enum class EndReason : uint8_t { kFin, kReset, kTimeout, kEvicted, kDrained, kUnhealthy, kReplaced };
-inline constexpr size_t kEndReasons = 7;
+enum class EndReason : uint8_t { kFin, kReset, kTimeout, kEvicted, kDrained, kDisabled, kUnhealthy, kReplaced };
+inline constexpr size_t kEndReasons = 8;
 std::string_view name_of(EndReason r);  // "fin"
 
 struct alignas(kCacheLine) InstanceCounters {  // per worker and instance
@@ -36,8 +36,15 @@ struct alignas(kCacheLine) InstanceCounters {  // per worker and instance
   Counter active;                              // sessions that hold a slot now
   Counter bindings;                            // entries that name the instance now, slot or not
   Counter opened;                              // slots taken
-  Counter refused_full;                        // passed over for want of a slot
   std::array<Counter, kEndReasons> ended;      // slots released, by reason
+  // New flows that it was offered and did not take, by cause; another instance took them, or they were refused.
+  std::array<Counter, kRefusals> passed_over;
+
+  void pass_over(Refusal why) { passed_over[static_cast<size_t>(why)].add(); }
+};
+
+struct alignas(kCacheLine) SciCounters {   // per worker and SCI
+  std::array<Counter, kRefusals> refused;  // client packets answered with a reset or an ICMP error, by cause
 };
 
 struct alignas(kCacheLine) WorkerCounters {
@@ -46,15 +53,14 @@ struct alignas(kCacheLine) WorkerCounters {
   Counter handed_over, taken_over;  // to and from other workers
   Counter held, released;           // waiting for a next hop
   Counter consumed, transmitted, to_kernel, from_kernel;
-  Counter own_frames;                         // made by us: ARP, ND, resets to the other side
-  Counter no_healthy_instance, no_free_slot;  // new flows refused (D-46)
-  Counter evicted;                            // transient bindings that gave way
+  Counter own_frames;  // made by us: ARP, ND, resets to the other side
+  Counter evicted;     // transient bindings that gave way
   Counter flow_insert_failed;
   Counter replies_handed_over;        // of those handed over: from instances
   Counter timers_fired, timers_late;  // late: more than a second behind
   Counter audit_passes, audit_differences;
-  Counter polls, idle_polls;
-  Counter heartbeat;
+  Counter polls, idle_polls;               // polls is the heartbeat: it moves at each one
+  std::array<Counter, kRefusals> refused;  // answered with a reset or an ICMP error, by cause; these are no drops
   std::array<Counter, kDropReasons> drops;
 
   void drop(DropReason r, uint64_t n = 1) { drops[static_cast<size_t>(r)].add(n); }

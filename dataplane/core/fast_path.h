@@ -48,7 +48,7 @@ struct PacketTrace {
   SciIndex sci = kNoIndex;
   InstanceIndex instance = kNoIndex;
   EntryIndex entry = kNoIndex;
-  DropReason refused = DropReason::kNone;  // answered with a reset or an ICMP error, and why
+  Refusal refused = Refusal::kNone;  // answered with a reset or an ICMP error, and why
 };
 
 class FastPath {
@@ -125,13 +125,15 @@ class FastPath {
   void miss(Context& c, uint32_t lane);
   void unknown_flow(Context& c, uint32_t lane);
   void new_flow(Context& c, uint32_t lane);
-  DropReason select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates);
-  bool charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional);
+  Refusal select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates);
+  Refusal charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional);
   void uncharge(InstanceIndex i, uint8_t flags);
   bool too_long(const Context& c, uint32_t i, const Instance& instance) const;
-  DropReason bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags);
+  Refusal bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags);
   void begin_binding(Context& c, uint32_t packet, EntryIndex e);
-  void reject(Context& c, uint32_t i, DropReason why);
+  void reject(Context& c, uint32_t i, Refusal why);
+  void reset(Context& c, uint32_t i, Refusal why);
+  void answered(Context& c, uint32_t i, Refusal why);
 
   // bindings.cc
   uint64_t hash_of(const FlowEntry& e, Direction direction, const SiteTable& table) const;
@@ -140,7 +142,7 @@ class FastPath {
   void release_slot(EntryIndex e, EndReason reason);
   void end_binding(EntryIndex e, EndReason reason, const SiteTable& table);
   bool lost_instance(Context& c, uint32_t lane, EntryIndex e);
-  static EndReason lost_reason(const FlowEntry& e, const SiteTable& table);
+  static EndReason lost_reason(const Instance& instance, Tick now);
   void end_with_resets(const SiteTable& table, EntryIndex e, Tick now);
   bool expire(const SiteTable& table, Tick now, uint32_t limit);
   void look_at(EntryIndex e, const SiteTable& table, Tick now);

@@ -44,6 +44,8 @@ std::string_view name_of(EndReason r) {
       return "evicted";
     case EndReason::kDrained:
       return "drained";
+    case EndReason::kDisabled:
+      return "disabled";
     case EndReason::kUnhealthy:
       return "unhealthy";
     case EndReason::kReplaced:

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flow's first packet: select an instance, take a slot, bind (SCI-76, SCI-86, SCI-90), or refuse (SCI-79).
+#include <algorithm>
+
 #include "dataplane/core/fast_path.h"
 #include "dataplane/core/own_packets.h"
 
@@ -41,10 +43,7 @@ void FastPath::unknown_flow(Context& c, uint32_t lane) {
         outcome = Outcome::drop(DropReason::kUnknownFlowRateLimited);
         return;
       }
-      traces_[i].refused = DropReason::kUnknownFlow;
-      turn_into_reset(c.burst.packets[i], parsed_[i], c.table.ports[c.burst.packets[i].port]);
-      outcome = Outcome::transmit(c.burst.packets[i].port);
-      return;
+      return reset(c, i, Refusal::kUnknownFlow);
     case UnknownFlow::kDrop:
       break;
   }
@@ -56,14 +55,14 @@ void FastPath::new_flow(Context& c, uint32_t lane) {
   const uint32_t i = lanes_[lane].packet;
   const Sci& sci = c.table.scis[traces_[i].sci];
   bool candidates = false;
-  DropReason why = select_and_bind(c, lane, HealthState::kHealthy, candidates);
+  Refusal why = select_and_bind(c, lane, HealthState::kHealthy, candidates);
   if (!candidates && sci.when_none_healthy == WhenNoneHealthy::kDegraded) {
     why = select_and_bind(c, lane, HealthState::kDegraded, candidates);
   }
-  if (why == DropReason::kNone) return to_instance(c, i, traces_[i].entry);
-  if (!candidates) why = DropReason::kNoHealthyInstance;
-  if (why == DropReason::kTooBig) {
-    c.burst.outcomes[i] = Outcome::drop(why);
+  if (traces_[i].new_binding) return to_instance(c, i, traces_[i].entry);
+  if (!candidates) why = Refusal::kNoHealthyInstance;
+  if (why == Refusal::kNone) {
+    c.burst.outcomes[i] = Outcome::drop(DropReason::kTooBig);
   } else {
     reject(c, i, why);
   }
@@ -73,47 +72,45 @@ bool FastPath::too_long(const Context& c, uint32_t i, const Instance& instance) 
   return parsed_[i].ip_length > c.table.ports[c.table.next_hops[instance.next_hop].port].mtu;
 }
 
-// Offers the flow to the candidates, best first, until one takes it. kNone: bound.
-DropReason FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates) {
+// Offers the flow to the candidates, best first, until one takes it. kNone: bound, or too long for every one.
+Refusal FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates) {
   const uint32_t i = lanes_[lane].packet;
   const SciIndex sci = traces_[i].sci;
   candidates = selector_.begin(c.table, sci, wanted) > 0;
   // Only a TCP flow that begins with a SYN and whose replies are seen can prove itself (D-45).
   const bool provisional =
       parsed_[i].layer == Layer::kTcp && c.table.scis[sci].mode == Mode::kNat && (parsed_[i].tcp_flags & kSyn) != 0;
-  DropReason why = DropReason::kNoFreeSlot;
+  Refusal why = Refusal::kNone;
   for (InstanceIndex k = selector_.next(); k != kNoIndex; k = selector_.next()) {
     uint8_t flags = 0;
-    if (too_long(c, i, c.table.instances[k])) {
-      why = DropReason::kTooBig;
-      continue;
+    if (too_long(c, i, c.table.instances[k])) continue;
+    Refusal its = charge(c.table, k, flags, provisional);
+    if (its == Refusal::kNone) {
+      its = bind(c, lane, k, flags);
+      if (its == Refusal::kNone) {
+        selector_.chosen(k);
+        return its;
+      }
+      uncharge(k, flags);
+      if (its == Refusal::kFlowTableFull) return its;
     }
-    if (!charge(c.table, k, flags, provisional)) {
-      shared_.counters(config_.self, k).refused_full.add();
-      continue;
-    }
-    why = bind(c, lane, k, flags);
-    if (why == DropReason::kNone) {
-      selector_.chosen(k);
-      return why;
-    }
-    uncharge(k, flags);
-    if (why == DropReason::kFlowTableFull) return why;
+    shared_.counters(config_.self, k).pass_over(its);
+    why = std::max(why, its);
   }
   return why;
 }
 
-bool FastPath::charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional) {
+Refusal FastPath::charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional) {
   const uint16_t generation = table.instances[i].generation;
-  if (!shared_.slots.take(i, generation, config_.self)) return false;
+  if (!shared_.slots.take(i, generation, config_.self)) return Refusal::kNoFreeSlot;
   flags = kHoldsSlot;
-  if (!provisional) return true;
+  if (!provisional) return Refusal::kNone;
   if (shared_.provisional.take(i, generation, config_.self)) {
     flags |= kHoldsProvisional;
-    return true;
+    return Refusal::kNone;
   }
   shared_.slots.put(i, config_.self);
-  return false;
+  return Refusal::kProvisionalSpent;
 }
 
 void FastPath::uncharge(InstanceIndex i, uint8_t flags) {
@@ -122,7 +119,7 @@ void FastPath::uncharge(InstanceIndex i, uint8_t flags) {
 }
 
 // Makes the entry and puts its keys in, both or none. kNone: bound.
-DropReason FastPath::bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags) {
+Refusal FastPath::bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags) {
   const uint32_t packet = lanes_[lane].packet;
   const FlowKey& key = keys_[lane];
   const Instance& instance = c.table.instances[i];
@@ -133,10 +130,10 @@ DropReason FastPath::bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t fl
   const uint64_t reply_hash =
       two_way ? hash_key(config_.secret, lanes_[lane].client_hash, reply.direction, reply.service) : 0;
   if (two_way && flows_.find(reply, reply_hash, c.table.endpoint_of_instance) != kNoIndex) {
-    return DropReason::kEndpointConflict;
+    return Refusal::kEndpointConflict;
   }
   const EntryIndex e = allocate(c.table);
-  if (e == kNoIndex) return DropReason::kFlowTableFull;
+  if (e == kNoIndex) return Refusal::kFlowTableFull;
   FlowEntry& entry = flows_[e];
   entry = {};
   entry.client = key.client;
@@ -152,10 +149,10 @@ DropReason FastPath::bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t fl
     entry.state = FlowState::kFree;
     flows_.release(e);
     counters_.flow_insert_failed.add();
-    return DropReason::kFlowTableFull;
+    return Refusal::kFlowTableFull;
   }
   begin_binding(c, packet, e);
-  return DropReason::kNone;
+  return Refusal::kNone;
 }
 
 void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
@@ -187,22 +184,30 @@ void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
 }
 
 // Never silence (SCI-80): a reset, or ICMP port unreachable.
-void FastPath::reject(Context& c, uint32_t i, DropReason why) {
+void FastPath::reject(Context& c, uint32_t i, Refusal why) {
   Packet& packet = c.burst.packets[i];
-  const TablePort& port = c.table.ports[packet.port];
-  if (why == DropReason::kNoHealthyInstance) counters_.no_healthy_instance.add();
-  if (why == DropReason::kNoFreeSlot) counters_.no_free_slot.add();
-  traces_[i].refused = why;
   if (parsed_[i].layer == Layer::kTcp) {
-    turn_into_reset(packet, parsed_[i], port);
-    c.burst.outcomes[i] = Outcome::transmit(packet.port);
+    reset(c, i, why);
   } else if (!icmp_.take(c.now)) {
     c.burst.outcomes[i] = Outcome::drop(DropReason::kRejectRateLimited);
-  } else if (!turn_into_port_unreachable(packet, parsed_[i], port)) {
+  } else if (!turn_into_port_unreachable(packet, parsed_[i], c.table.ports[packet.port])) {
     c.burst.outcomes[i] = Outcome::drop(DropReason::kNoHeadroom);
   } else {
-    c.burst.outcomes[i] = Outcome::transmit(packet.port);
+    answered(c, i, why);
   }
+}
+
+void FastPath::reset(Context& c, uint32_t i, Refusal why) {
+  Packet& packet = c.burst.packets[i];
+  turn_into_reset(packet, parsed_[i], c.table.ports[packet.port]);
+  answered(c, i, why);
+}
+
+// The packet is the answer now.
+void FastPath::answered(Context& c, uint32_t i, Refusal why) {
+  shared_.refuse(config_.self, traces_[i].sci, why);
+  traces_[i].refused = why;
+  c.burst.outcomes[i] = Outcome::transmit(c.burst.packets[i].port);
 }
 
 }  // namespace margay::dp

@@ -3,6 +3,10 @@
 
 // What becomes of a packet. The fast path gives every packet of a burst exactly one Outcome; the shell
 // (dataplane/dpdk or replay) carries it out. Every drop has a name here and a counter per worker.
+//
+// A refused packet is counted once: by its Refusal when it was turned into the answer and goes back (it is transmitted,
+// no drop), by its DropReason when there is no answer to it (reject_rate_limited, unknown_flow_rate_limited,
+// no_headroom, or unknown_flow and instance_gone where nobody is to be answered).
 
 #include <array>
 #include <cstdint>
@@ -52,11 +56,7 @@ enum class Verdict : uint8_t {
   X(kStrayFromInstance, "stray_from_instance", "from an instance, but no binding matches")                            \
   X(kUnknownFlow, "unknown_flow", "TCP in mid-flow without a binding, policy drop")                                   \
   X(kUnknownFlowRateLimited, "unknown_flow_rate_limited", "TCP in mid-flow without a binding, beyond the reset rate") \
-  X(kNoHealthyInstance, "no_healthy_instance", "no instance may take a new flow")                                     \
-  X(kNoFreeSlot, "no_free_slot", "instances are there, all are full")                                                 \
   X(kRejectRateLimited, "reject_rate_limited", "to be refused, beyond the rate of ICMP errors")                       \
-  X(kFlowTableFull, "flow_table_full", "no entry left, and none that may give way")                                   \
-  X(kEndpointConflict, "endpoint_conflict", "the reply direction of this flow already belongs to another SCI's flow") \
   X(kInstanceGone, "instance_gone", "the bound instance may not be used any more")                                    \
   X(kTtlExceeded, "ttl_exceeded", "TTL or hop limit ran out")                                                         \
   X(kNoRoute, "no_route", "destination is on no port's network and there is no gateway")                              \
@@ -84,16 +84,46 @@ inline constexpr size_t kDropReasons = 0
 #undef X
     ;
 
-struct DropReasonText {
+// Why a client's packet got a reset or an ICMP error instead of a session. Of the causes of several instances the last
+// in this list is told: it came nearest to a session.
+#define MARGAY_REFUSALS(X)                                                                                            \
+  X(kNone, "none", "not refused")                                                                                     \
+  X(kNoHealthyInstance, "no_healthy_instance", "no instance may take a new flow")                                     \
+  X(kNoFreeSlot, "no_free_slot", "instances are there, all are full")                                                 \
+  X(kProvisionalSpent, "provisional_spent", "slots are free, but unproven flows hold their whole share of them")      \
+  X(kEndpointConflict, "endpoint_conflict", "the reply direction of this flow already belongs to another SCI's flow") \
+  X(kFlowTableFull, "flow_table_full", "no entry left, and none that may give way")                                   \
+  X(kUnknownFlow, "unknown_flow", "TCP in mid-flow without a binding, policy reset")                                  \
+  X(kInstanceGone, "instance_gone", "the bound instance may not be used any more")
+
+enum class Refusal : uint8_t {
+#define X(name, text, meaning) name,
+  MARGAY_REFUSALS(X)
+#undef X
+};
+inline constexpr size_t kRefusals = 0
+#define X(name, text, meaning) +1
+    MARGAY_REFUSALS(X)
+#undef X
+    ;
+
+struct ReasonText {
   std::string_view name;
   std::string_view meaning;
 };
-inline constexpr std::array<DropReasonText, kDropReasons> kDropReasonTexts{{
+inline constexpr std::array<ReasonText, kRefusals> kRefusalTexts{{
+#define X(name, text, meaning) {text, meaning},
+    MARGAY_REFUSALS(X)
+#undef X
+}};
+constexpr const ReasonText& text_of(Refusal r) { return kRefusalTexts[static_cast<size_t>(r)]; }
+
+inline constexpr std::array<ReasonText, kDropReasons> kDropReasonTexts{{
 #define X(name, text, meaning) {text, meaning},
     MARGAY_DROP_REASONS(X)
 #undef X
 }};
-constexpr const DropReasonText& text_of(DropReason r) { return kDropReasonTexts[static_cast<size_t>(r)]; }
+constexpr const ReasonText& text_of(DropReason r) { return kDropReasonTexts[static_cast<size_t>(r)]; }
 
 struct [[nodiscard]] Outcome {
   Verdict verdict = Verdict::kDrop;

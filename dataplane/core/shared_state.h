@@ -13,11 +13,13 @@
 namespace margay::dp {
 
 struct SharedState {
-  SharedState(Arena& arena, size_t worker_count, size_t instance_limit)
+  SharedState(Arena& arena, size_t worker_count, size_t instance_limit, size_t sci_limit)
       : workers(worker_count),
         instances_max(instance_limit),
+        scis_max(sci_limit),
         slots(arena, worker_count, instance_limit),
         provisional(arena, worker_count, instance_limit),
+        sci_counters(arena.make<SciCounters>(worker_count * sci_limit)),
         instance_counters(arena.make<InstanceCounters>(worker_count * instance_limit)),
         worker_counters(arena.make<WorkerCounters>(worker_count)) {}
 
@@ -41,6 +43,20 @@ struct SharedState {
     return instance_counters[w * instances_max + i];
   }
 
+  // By the worker that it names.
+  void refuse(WorkerIndex w, SciIndex sci, Refusal why) {
+    worker_counters[w].refused[static_cast<size_t>(why)].add();
+    sci_counters[w * scis_max + sci].refused[static_cast<size_t>(why)].add();
+  }
+
+  // Client packets of an SCI refused for this cause, over all workers. Any thread.
+  uint64_t refused(SciIndex sci, Refusal why) const {
+    uint64_t sum = 0;
+    for (size_t w = 0; w < workers; ++w)
+      sum += sci_counters[w * scis_max + sci].refused[static_cast<size_t>(why)].get();
+    return sum;
+  }
+
   // Sessions that hold a slot, over all workers. Any thread.
   uint64_t active(InstanceIndex i) const {
     uint64_t sum = 0;
@@ -49,9 +65,10 @@ struct SharedState {
   }
 
   size_t workers;
-  size_t instances_max;
+  size_t instances_max, scis_max;
   SlotLedger slots;
   SlotLedger provisional;  // what unproven flows hold of them (D-45)
+  std::span<SciCounters> sci_counters;
   std::span<InstanceCounters> instance_counters;
   std::span<WorkerCounters> worker_counters;
 

@@ -135,7 +135,7 @@ void add_binding(Json& json, const PacketTrace& trace, const SiteTable& table) {
 }  // namespace
 
 bool is_answer(const PacketTrace& trace, const Outcome& outcome) {
-  return outcome.verdict == Verdict::kTransmit && trace.instance == kNoIndex;
+  return outcome.verdict == Verdict::kTransmit && (trace.refused != Refusal::kNone || trace.instance == kNoIndex);
 }
 
 std::string format_time(Nanoseconds time) { return fmt::format("{}.{:09}", time / kSecond, time % kSecond); }
@@ -154,7 +154,7 @@ void DecisionLog::decided(const InputPacket& packet, std::span<const WorkerIndex
   add_binding(json, trace, *table_);
   add_outcome(json, outcome, *site_);
   if (is_answer(trace, outcome)) json["verdict"] = "answer";
-  if (trace.refused != DropReason::kNone) json["reason"] = text_of(trace.refused).name;
+  if (trace.refused != Refusal::kNone) json["reason"] = text_of(trace.refused).name;
   packets_[packet.number] = to_line(json);
   if (trace.slot_change != 0) ++slot_changes_;
 }

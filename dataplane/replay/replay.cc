@@ -139,7 +139,7 @@ class FastPaths {
  public:
   FastPaths(const ReplayOptions& options, const SiteTable& table, Nanoseconds now)
       : shared_memory_(shared_bytes(options.workers, table)),
-        shared(shared_memory_.arena(), options.workers, instances(table)) {
+        shared(shared_memory_.arena(), options.workers, instances(table), table.scis.size()) {
     shared.open_instances(table);
     for (WorkerIndex w = 0; w < options.workers; ++w) {
       Arena counting;
@@ -154,7 +154,7 @@ class FastPaths {
 
   static size_t shared_bytes(size_t workers, const SiteTable& table) {
     Arena counting;
-    SharedState(counting, workers, instances(table));
+    SharedState(counting, workers, instances(table), table.scis.size());
     return counting.used();
   }
 

@@ -32,8 +32,6 @@ constexpr NamedCounter kWorkerCounters[] = {
     {"to_kernel", &WorkerCounters::to_kernel},
     {"from_kernel", &WorkerCounters::from_kernel},
     {"own_frames", &WorkerCounters::own_frames},
-    {"no_healthy_instance", &WorkerCounters::no_healthy_instance},
-    {"no_free_slot", &WorkerCounters::no_free_slot},
     {"evicted", &WorkerCounters::evicted},
     {"flow_insert_failed", &WorkerCounters::flow_insert_failed},
     {"replies_handed_over", &WorkerCounters::replies_handed_over},
@@ -43,10 +41,9 @@ constexpr NamedCounter kWorkerCounters[] = {
     {"audit_differences", &WorkerCounters::audit_differences},
     {"polls", &WorkerCounters::polls},
     {"idle_polls", &WorkerCounters::idle_polls},
-    {"heartbeat", &WorkerCounters::heartbeat},
 };
 
-static_assert(offsetof(WorkerCounters, drops) == std::size(kWorkerCounters) * sizeof(Counter), "one is missing");
+static_assert(offsetof(WorkerCounters, refused) == std::size(kWorkerCounters) * sizeof(Counter), "one is missing");
 
 struct NamedInstanceCounter {
   const char* name;
@@ -57,7 +54,7 @@ constexpr NamedInstanceCounter kInstanceCounters[] = {
     {"packets_in", &InstanceCounters::packets_in},   {"bytes_in", &InstanceCounters::bytes_in},
     {"packets_out", &InstanceCounters::packets_out}, {"bytes_out", &InstanceCounters::bytes_out},
     {"active", &InstanceCounters::active},           {"bindings", &InstanceCounters::bindings},
-    {"opened", &InstanceCounters::opened},           {"refused_full", &InstanceCounters::refused_full},
+    {"opened", &InstanceCounters::opened},
 };
 static_assert(offsetof(InstanceCounters, ended) == std::size(kInstanceCounters) * sizeof(Counter), "one is missing");
 
@@ -68,6 +65,12 @@ Json drops_of(std::span<const WorkerCounters> workers, uint64_t truncated) {
     for (const WorkerCounters& w : workers) n += w.drops[reason].get();
     json[std::string(kDropReasonTexts[reason].name)] = n;
   }
+  return json;
+}
+
+Json refusals(auto count) {
+  Json json;
+  for (size_t r = 1; r < kRefusals; ++r) json[std::string(kRefusalTexts[r].name)] = count(static_cast<Refusal>(r));
   return json;
 }
 
@@ -84,6 +87,7 @@ Json to_json(FastPath& fast_path) {
   const WorkerCounters& counters = fast_path.counters();
   Json json = {{"worker", fast_path.self()}, {"flows", fast_path.flows()}, {"held_now", fast_path.held()}};
   for (const auto& [name, counter] : kWorkerCounters) json[name] = (counters.*counter).get();
+  json["refused"] = refusals([&](Refusal r) { return counters.refused[static_cast<size_t>(r)].get(); });
   json["drops"] = drops_of({&counters, 1}, 0);
   json["drops"].erase("truncated_in_capture");
   return json;
@@ -105,6 +109,9 @@ Json to_json(const ReportInput& in, InstanceIndex index) {
     ended[std::string(name_of(static_cast<EndReason>(r)))] =
         total([r](const InstanceCounters& c) { return c.ended[r].get(); });
   }
+  json["passed_over"] = refusals([&](Refusal why) {
+    return total([why](const InstanceCounters& c) { return c.passed_over[static_cast<size_t>(why)].get(); });
+  });
   json["slots"] = to_json(in.shared.slots.view(index));
   json["provisional"] = to_json(in.shared.provisional.view(index));
   return json;
@@ -139,6 +146,10 @@ Result<void> write_report(const std::string& file, const ReportInput& in) {
                {"ended", format_time(in.ended)}, {"account", to_json(in.account)},
                {"totals", totals_of(in)},        {"drops", drops_of(in.shared.worker_counters, in.account.truncated)}};
   for (const CaptureReader& r : in.readers) json["stamps_clamped"][in.site.ports[r.port()].name] = r.clamped();
+  json["refused"] = Json::object();
+  for (SciIndex s = 0; s < in.table.scis.size(); ++s) {
+    json["refused"][in.table.scis[s].csci_id] = refusals([&](Refusal why) { return in.shared.refused(s, why); });
+  }
   json["instances"] = Json::array();
   for (InstanceIndex i = 0; i < in.table.instances.size(); ++i) json["instances"].push_back(to_json(in, i));
   json["per_worker"] = Json::array();

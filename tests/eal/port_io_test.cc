@@ -233,7 +233,7 @@ class Site {
  public:
   Site(Rig& rig, uint16_t workers)
       : arena_(size_t{64} << 20),
-        shared_(arena_, workers, 4),
+        shared_(arena_, workers, 4, 1),
         table_(SiteTable::build(rig.config(), rig.ports().macs())),
         pointer_(table_.get()),
         mailboxes_(workers) {

@@ -69,7 +69,7 @@ unsigned number(std::span<const uint8_t> input) { return input[0] + 256u * input
 
 class History {
  public:
-  History() : shared_(arena_, kWorkers, 16) {
+  History() : shared_(arena_, kWorkers, 16, 16) {
     shared_.open_instances(*table_);
     for (size_t w = 0; w < kWorkers; ++w) {
       dp::FastPathConfig c;

@@ -6,6 +6,8 @@
 namespace margay::test {
 namespace {
 
+using dp::Refusal;
+
 const char* const kClient = "198.51.100.7:40000";
 const char* const kSci = "192.0.2.10:80";
 const char* const kClient6 = "[2001:db8:99::7]:40000";
@@ -161,48 +163,68 @@ Rows refusal_rows() {
        {there(client(kSyn, 1000)).leaves(1, 1),
         in(0, client(kSyn, 7000).ports(40001, 80))
             .out(0, reset_of(kSci, "198.51.100.7:40001").flags(kRst | kAck).seq(0).ack(7001))
+            .refused(Refusal::kNoFreeSlot)
             .leaves(1, 1)}},
       {"no slot: the SYN's data counts",
        no_slot(),
        {in(0, client(kSyn, 0xffff'fffe).payload("abc"))
             .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(2))
+            .refused(Refusal::kNoFreeSlot)
             .leaves(0, 0)}},
       {"no slot: SYN with options and padding",
        no_slot(),
        {in(0, client(kSyn, 7000).tcp_options({2, 4, 5, 0xb4}).pad(90))
-            .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))}},
+            .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))
+            .refused(Refusal::kNoFreeSlot)}},
       {"no slot: SYN with IPv4 options",
        no_slot(),
        {in(0, client(kSyn, 7000).ip_options(Bytes(40, 1)))
-            .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))}},
+            .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))
+            .refused(Refusal::kNoFreeSlot)}},
       {"no slot: SYN over IPv6",
        no_slot(),
        {in(0, from_router(tcp(kClient6, kSci6).flags(kSyn).seq(7000)))
-            .out(0, reset6_of(kSci6, kClient6).flags(kRst | kAck).seq(0).ack(7001))}},
+            .out(0, reset6_of(kSci6, kClient6).flags(kRst | kAck).seq(0).ack(7001))
+            .refused(Refusal::kNoFreeSlot)}},
       {"no slot: the reset keeps the port's tag",
        with(no_slot(), [](SiteConfig& c) { c.ports[0].vlan = 100; }),
        {in(0, client(kSyn, 7000).vlan(100))
-            .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001).vlan(100))}},
-      {"no slot: UDP is unreachable", no_slot(), {in(0, kQuery).out(0, unreachable(kQuery, 576)).leaves(0, 0)}},
-      {"no slot: padding is not quoted", no_slot(), {in(0, kQuery.pad(100)).out(0, unreachable(kQuery, 576))}},
-      {"no slot: at most 576 bytes over IPv4", no_slot(), {in(0, big).out(0, unreachable(big, 576))}},
-      {"no slot: UDP over IPv6", no_slot(), {in(0, kQuery6).out(0, unreachable6(kQuery6, 1280))}},
-      {"no slot: at most 1280 bytes over IPv6", no_slot(), {in(0, big6).out(0, unreachable6(big6, 1280))}},
+            .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001).vlan(100))
+            .refused(Refusal::kNoFreeSlot)}},
+      {"no slot: UDP is unreachable",
+       no_slot(),
+       {in(0, kQuery).out(0, unreachable(kQuery, 576)).refused(Refusal::kNoFreeSlot).leaves(0, 0)}},
+      {"no slot: padding is not quoted",
+       no_slot(),
+       {in(0, kQuery.pad(100)).out(0, unreachable(kQuery, 576)).refused(Refusal::kNoFreeSlot)}},
+      {"no slot: at most 576 bytes over IPv4",
+       no_slot(),
+       {in(0, big).out(0, unreachable(big, 576)).refused(Refusal::kNoFreeSlot)}},
+      {"no slot: UDP over IPv6",
+       no_slot(),
+       {in(0, kQuery6).out(0, unreachable6(kQuery6, 1280)).refused(Refusal::kNoFreeSlot)}},
+      {"no slot: at most 1280 bytes over IPv6",
+       no_slot(),
+       {in(0, big6).out(0, unreachable6(big6, 1280)).refused(Refusal::kNoFreeSlot)}},
       {"no healthy instance: SYN is reset",
        nat_site(),
-       {health(dp::HealthState::kUnhealthy),
-        in(0, client(kSyn, 7000)).out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001)).leaves(0, 0)}},
+       {health(dp::HealthState::kUnhealthy), in(0, client(kSyn, 7000))
+                                                 .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))
+                                                 .refused(Refusal::kNoHealthyInstance)
+                                                 .leaves(0, 0)}},
       {"only degraded instances take it",
        nat_site(),  // D-46
        {health(dp::HealthState::kDegraded), there(client(kSyn, 1000)).leaves(1, 1)}},
       {"unknown instances take nothing",
        nat_site(),  // D-23
-       {health(dp::HealthState::kUnknown),
-        in(0, client(kSyn, 7000)).out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))}},
+       {health(dp::HealthState::kUnknown), in(0, client(kSyn, 7000))
+                                               .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))
+                                               .refused(Refusal::kNoHealthyInstance)}},
       {"draining: old ones go on, new ones are refused", nat_site(),  // D-33
        steps(kHandshake, Steps{administer(dp::Admin::kDraining, 0x7fff'ffff), there(client(kAck, 1001, 5001)),
                                in(0, client(kSyn, 7000).ports(40001, 80))
                                    .out(0, reset_of(kSci, "198.51.100.7:40001").flags(kRst | kAck).seq(0).ack(7001))
+                                   .refused(Refusal::kNoHealthyInstance)
                                    .leaves(1, 1)})},
       {"unhealthy: both ends are reset", nat_site(),  // SCI-85, D-22
        steps(kHandshake,
@@ -233,6 +255,39 @@ Rows refusal_rows() {
                                    .own(1, reset_to_instance().seq(1001))
                                    .own(0, reset_of(kSci, kClient).seq(5001))
                                    .leaves(0, 0)})},
+      {"no slot: no room for the ICMP header",
+       no_slot(),
+       {in(0, kQuery).headroom(27).drop(DropReason::kNoHeadroom),
+        in(0, kQuery).headroom(28).out(0, unreachable(kQuery, 576)).refused(Refusal::kNoFreeSlot)}},
+      {"no slot: no room for the ICMPv6 header",
+       no_slot(),
+       {in(0, kQuery6).headroom(47).drop(DropReason::kNoHeadroom),
+        in(0, kQuery6).headroom(48).out(0, unreachable6(kQuery6, 1280)).refused(Refusal::kNoFreeSlot)}},
+      {"slots are free, but not for another unproven connection",  // D-45: half of 2
+       with(nat_site(), [](SiteConfig& c) { c.scis[0].instances[0].max_sessions = 2; }),
+       {there(client(kSyn, 1000)), in(0, client(kSyn, 7000).ports(40001, 80))
+                                       .out(0, reset_of(kSci, "198.51.100.7:40001").flags(kRst | kAck).seq(0).ack(7001))
+                                       .refused(Refusal::kProvisionalSpent)
+                                       .leaves(1, 1)}},
+      {"two SCIs share an endpoint: the client's port is taken",
+       with(nat_site(),
+            [](SiteConfig& c) {
+              c.scis.push_back(c.scis[0]);
+              c.scis.back().csci_id = "192.0.2.11:80";
+              c.scis.back().endpoints[0].address = ip("192.0.2.11");
+            }),
+       {there(client(kSyn, 1000)), in(0, client(kSyn, 7000).to("192.0.2.11:80"))
+                                       .out(0, reset_of("192.0.2.11:80", kClient).flags(kRst | kAck).seq(0).ack(7001))
+                                       .refused(Refusal::kEndpointConflict)
+                                       .leaves(1, 1)}},
+      {"unhealthy in l2-dsr: the next packet is reset",
+       dsr_site(),
+       {in(0, client(kSyn, 1000)).out(1, client(kSyn, 1000).ether(kPort1, kInstance1).ttl(63)),
+        in(0, client(kAck, 1001, 5001)).out(1, client(kAck, 1001, 5001).ether(kPort1, kInstance1).ttl(63)),
+        health_and(dp::HealthState::kUnhealthy, client(kAck, 1001, 5001))
+            .out(0, reset_of(kSci, kClient).seq(5001))
+            .refused(Refusal::kInstanceGone)
+            .leaves(0, 0)}},
       {"unauthorised MAC",
        nat_site(),  // SCI-132
        {in(0, client(kSyn, 1000).ether(kStranger, kPort0)).drop(DropReason::kUnauthorisedForwarder).leaves(0, 0)}},
@@ -260,20 +315,30 @@ Rows refusal_rows() {
 
       {"unknown flow: ACK is reset",
        nat_site(),
-       {in(0, client(kAck, 1001, 5001)).out(0, reset_of(kSci, kClient).seq(5001).ack(0)).leaves(0, 0)}},
+       {in(0, client(kAck, 1001, 5001))
+            .out(0, reset_of(kSci, kClient).seq(5001).ack(0))
+            .refused(Refusal::kUnknownFlow)
+            .leaves(0, 0)}},
       {"unknown flow: data is reset",
        nat_site(),
-       {in(0, client(kAck | kPsh, 1001, 5001).payload("GET /")).out(0, reset_of(kSci, kClient).seq(5001).ack(0))}},
+       {in(0, client(kAck | kPsh, 1001, 5001).payload("GET /"))
+            .out(0, reset_of(kSci, kClient).seq(5001).ack(0))
+            .refused(Refusal::kUnknownFlow)}},
       {"unknown flow: FIN is reset",
        nat_site(),
-       {in(0, client(kFin | kAck, 1001, 5001)).out(0, reset_of(kSci, kClient).seq(5001).ack(0))}},
+       {in(0, client(kFin | kAck, 1001, 5001))
+            .out(0, reset_of(kSci, kClient).seq(5001).ack(0))
+            .refused(Refusal::kUnknownFlow)}},
       {"unknown flow: SYN-ACK is reset",
        nat_site(),
-       {in(0, client(kSyn | kAck, 1000, 5001)).out(0, reset_of(kSci, kClient).seq(5001).ack(0))}},
+       {in(0, client(kSyn | kAck, 1000, 5001))
+            .out(0, reset_of(kSci, kClient).seq(5001).ack(0))
+            .refused(Refusal::kUnknownFlow)}},
       {"unknown flow over IPv6",
        nat_site(),
        {in(0, from_router(tcp(kClient6, kSci6).flags(kAck).seq(1).ack(77)))
-            .out(0, reset6_of(kSci6, kClient6).seq(77))}},
+            .out(0, reset6_of(kSci6, kClient6).seq(77))
+            .refused(Refusal::kUnknownFlow)}},
       {"unknown flow: RST is never answered",
        nat_site(),
        {in(0, client(kRst, 1001)).drop(DropReason::kUnknownFlow),

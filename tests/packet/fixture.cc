@@ -53,17 +53,25 @@ Step Step::kernel(dp::PortIndex port, const PacketBuilder& frame) const {
 Step Step::drop(DropReason why) const { return expecting(*this, dp::Outcome::drop(why), {}); }
 Step Step::consumed() const { return expecting(*this, dp::Outcome::consumed(), {}); }
 Step Step::held() const { return expecting(*this, dp::Outcome::held(), {}); }
+Step Step::refused(dp::Refusal why) const {
+  return changed(*this, [&](Step& s) { s.arrivals.back().refused = why; });
+}
+Step Step::headroom(uint16_t bytes) const {
+  return changed(*this, [&](Step& s) { s.arrivals.back().headroom = bytes; });
+}
 Step Step::also(dp::PortIndex port, const PacketBuilder& frame) const {
-  return changed(*this, [&](Step& s) { s.arrivals.push_back({{port, frame.build()}, dp::Outcome::consumed(), {}}); });
+  return changed(*this, [&](Step& s) {
+    s.arrivals.push_back({{port, frame.build()}, dp::Outcome::consumed(), {}, {}});
+  });
 }
 Step Step::own(dp::PortIndex port, const PacketBuilder& frame) const {
   return changed(*this, [&](Step& s) { s.own_frames.push_back({port, frame.build()}); });
 }
 Step Step::released(dp::PortIndex port, const PacketBuilder& frame) const {
-  return changed(*this, [&](Step& s) { s.let_go.push_back({{}, dp::Outcome::transmit(port), frame.build()}); });
+  return changed(*this, [&](Step& s) { s.let_go.push_back({{}, dp::Outcome::transmit(port), frame.build(), {}}); });
 }
 Step Step::given_up(DropReason why) const {
-  return changed(*this, [&](Step& s) { s.let_go.push_back({{}, dp::Outcome::drop(why), {}}); });
+  return changed(*this, [&](Step& s) { s.let_go.push_back({{}, dp::Outcome::drop(why), {}, {}}); });
 }
 Step Step::leaves(size_t flows, uint64_t slots) const {
   return changed(*this, [&](Step& s) { s.left = {flows, slots}; });

@@ -9,7 +9,8 @@
 //   {"client's SYN reaches the instance", nat_site(),
 //    {in(0, kSyn).out(1, kSyn.to("10.1.0.11:8080").ether(kPort1, kInstance1).ttl(63))}},
 //
-// After the last step of each row all timers run out: no binding, no slot, no audit difference may be left.
+// After each step the counters of drops and refusals must be what the steps foretell, packet by packet. After the last
+// step of each row all timers run out: no binding, no slot, no audit difference may be left.
 
 #include <algorithm>
 #include <functional>
@@ -38,6 +39,8 @@ struct Arrival {
   PortFrame frame;
   dp::Outcome expected = dp::Outcome::consumed();
   std::optional<Bytes> expected_bytes;
+  dp::Refusal refused = dp::Refusal::kNone;
+  uint16_t headroom = 128;
 };
 
 class Step {
@@ -48,6 +51,10 @@ class Step {
   Step drop(DropReason why) const;
   Step consumed() const;
   Step held() const;
+  // Beside out(): the packet that leaves is the answer to one that was refused.
+  Step refused(dp::Refusal why) const;
+  // Bytes in front of the last packet in its buffer.
+  Step headroom(uint16_t bytes) const;
   // Another packet in the same burst.
   Step also(dp::PortIndex port, const PacketBuilder& frame) const;
   // A frame of our own, out of this port.

@@ -39,7 +39,7 @@ class Runner {
   explicit Runner(const Row& row)
       : row_(row),
         table_(build(row.site)),
-        shared_(arena_, 1, 16),
+        shared_(arena_, 1, 16, 16),
         fast_path_(std::make_unique<dp::FastPath>(config(), shared_, arena_, now_)) {
     shared_.open_instances(*table_);
   }
@@ -81,8 +81,10 @@ class Runner {
     ASSERT_EQ(let_go_.size(), s.let_go.size()) << "held packets that went";
     for (size_t i = 0; i < let_go_.size(); ++i) {
       compare(s.let_go[i].expected, s.let_go[i].expected_bytes, let_go_[i].first, let_go_[i].second);
+      foretell(s.let_go[i]);
     }
     let_go_.clear();
+    compare_counters();
     if (!s.left) return;
     EXPECT_EQ(fast_path_->flows(), s.left->first) << "bindings";
     EXPECT_EQ(slots(), s.left->second) << "slots";
@@ -100,7 +102,7 @@ class Runner {
 
   void receive(const Step& s) {
     burst_ = {};
-    for (const Arrival& a : s.arrivals) burst_.packets[burst_.count++] = packet_of(a.frame);
+    for (const Arrival& a : s.arrivals) burst_.packets[burst_.count++] = packet_of(a);
     if (burst_.count == 0) return;
     if (s.from_kernel) {
       fast_path_->process_from_kernel(burst_, s.arrivals[0].frame.port, *table_);
@@ -109,20 +111,24 @@ class Runner {
     }
     for (uint32_t i = 0; i < burst_.count; ++i) {
       SCOPED_TRACE("packet " + std::to_string(i + 1));
-      compare(s.arrivals[i].expected, s.arrivals[i].expected_bytes, burst_.outcomes[i], bytes_of(burst_.packets[i]));
+      const Arrival& a = s.arrivals[i];
+      compare(a.expected, a.expected_bytes, burst_.outcomes[i], bytes_of(burst_.packets[i]));
+      foretell(a);
+      const dp::Refusal refused = s.from_kernel ? dp::Refusal::kNone : fast_path_->trace(i).refused;
+      EXPECT_EQ(dp::text_of(refused).name, dp::text_of(a.refused).name);
     }
   }
 
   // A buffer as an mbuf has it: room in front, and none of the frame's bytes behind it.
-  dp::Packet packet_of(const PortFrame& frame) {
-    constexpr uint16_t kHeadroom = 128;
-    buffers_.emplace_back(kHeadroom + frame.bytes.size());
-    std::copy(frame.bytes.begin(), frame.bytes.end(), buffers_.back().begin() + kHeadroom);
+  dp::Packet packet_of(const Arrival& a) {
+    const Bytes& bytes = a.frame.bytes;
+    buffers_.emplace_back(a.headroom + bytes.size());
+    std::copy(bytes.begin(), bytes.end(), buffers_.back().begin() + a.headroom);
     dp::Packet p;
-    p.data = buffers_.back().data() + kHeadroom;
-    p.length = static_cast<uint16_t>(frame.bytes.size());
-    p.headroom = kHeadroom;
-    p.port = frame.port;
+    p.data = buffers_.back().data() + a.headroom;
+    p.length = static_cast<uint16_t>(bytes.size());
+    p.headroom = a.headroom;
+    p.port = a.frame.port;
     return p;
   }
   static Bytes bytes_of(const dp::Packet& p) { return {p.data, p.data + p.length}; }
@@ -164,6 +170,23 @@ class Runner {
     }
   }
 
+  void foretell(const Arrival& a) {
+    if (a.expected.verdict == Verdict::kDrop) ++dropped_[static_cast<size_t>(a.expected.reason)];
+    if (a.refused != dp::Refusal::kNone) ++refused_[static_cast<size_t>(a.refused)];
+  }
+
+  void compare_counters() const {
+    for (size_t r = 0; r < dp::kDropReasons; ++r) {
+      EXPECT_EQ(fast_path_->counters().drops[r].get(), dropped_[r]) << dp::kDropReasonTexts[r].name;
+    }
+    for (size_t r = 0; r < dp::kRefusals; ++r) {
+      EXPECT_EQ(fast_path_->counters().refused[r].get(), refused_[r]) << dp::kRefusalTexts[r].name;
+      uint64_t of_scis = 0;
+      for (dp::SciIndex s = 0; s < table_->scis.size(); ++s) of_scis += shared_.refused(s, static_cast<dp::Refusal>(r));
+      EXPECT_EQ(of_scis, refused_[r]) << dp::kRefusalTexts[r].name;
+    }
+  }
+
   uint64_t slots() const {
     uint64_t sum = 0;
     for (dp::InstanceIndex i = 0; i < table_->instances.size(); ++i) sum += shared_.slots.view(i).active;
@@ -199,6 +222,8 @@ class Runner {
   Burst burst_;
   std::deque<Bytes> buffers_;
   std::vector<PortFrame> own_;
+  std::array<uint64_t, dp::kDropReasons> dropped_{};
+  std::array<uint64_t, dp::kRefusals> refused_{};
   std::vector<std::pair<Outcome, Bytes>> let_go_;
 };
 

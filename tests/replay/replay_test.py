@@ -143,6 +143,21 @@ class Traffic(unittest.TestCase):
         self.assertEqual(dict(reasons), counted)
 
     @each_run
+    def test_every_refusal_has_a_cause_and_is_counted_once(self, workers, run):
+        answers = collections.Counter(line["reason"] for line in run.packets
+                                      if line["verdict"] == "answer" and "reason" in line)
+        self.assertGreater(len(answers), 1)
+        by_worker, by_sci = collections.Counter(), collections.Counter()
+        for worker in run.counters["per_worker"]:
+            by_worker.update(worker["refused"])
+        for refused in run.counters["refused"].values():
+            by_sci.update(refused)
+        self.assertEqual(+by_worker, answers)
+        self.assertEqual(+by_sci, answers)
+        echo_replies = sum(line["verdict"] == "answer" and "reason" not in line for line in run.packets)
+        self.assertEqual(run.account["answered"], sum(answers.values()) + echo_replies)
+
+    @each_run
     def test_the_captures_hold_what_was_sent(self, workers, run):
         own = run.kinds["own"]
         for port in PORTS:

@@ -110,7 +110,7 @@ Result<void> FakePorts::clear_stats(dp::PortIndex port) {
 CliPlane::CliPlane()
     : arena_(size_t{4} << 20),
       mailboxes_(kWorkers),
-      shared(arena_, kWorkers, 8),
+      shared(arena_, kWorkers, 8, 2),
       plane(small_site(), build(small_site()), shared, mailboxes_, ports),
       executor(table, control_) {
   plane.now = [] { return kNow; };

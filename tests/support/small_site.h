@@ -55,7 +55,8 @@ inline dp::SiteConfig small_site(size_t instances, uint32_t max_sessions,
 class SmallSite {
  public:
   explicit SmallSite(const dp::SiteConfig& site, uint32_t flows = 256, dp::WorkerIndex workers = 1)
-      : arena_(size_t{64} << 20), shared(arena_, workers, 64) {
+      : arena_(size_t{64} << 20),
+        shared(arena_, workers, std::max<size_t>(64, site.scis[0].instances.size()), site.scis.size()) {
     const MacAddress macs[] = {kSitePort0, kSitePort1};
     table = dp::SiteTable::build(site, macs);
     shared.open_instances(*table);

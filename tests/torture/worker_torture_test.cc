@@ -183,6 +183,11 @@ class Torture {
     for (const WorkerCounters& c : shared.worker_counters) n += (c.*counter).get();
     return n;
   }
+  uint64_t refused(Refusal why) const {
+    uint64_t n = 0;
+    for (SciIndex s = 0; s < FlowKind::kCount; ++s) n += shared.refused(s, why);
+    return n;
+  }
   uint64_t dropped(size_t reason) const {
     uint64_t n = 0;
     for (const WorkerCounters& c : shared.worker_counters) n += c.drops[reason].get();
@@ -256,7 +261,7 @@ class Torture {
   TestArena shared_arena_{size_t{1} << 20};
 
  public:
-  SharedState shared{shared_arena_, kWorkers, kInstances};
+  SharedState shared{shared_arena_, kWorkers, kInstances, FlowKind::kCount};
 
  private:
   test::MemoryNet net_{kWorkers, 2};
@@ -305,7 +310,7 @@ TEST(WorkerTorture, NothingIsLeftAndNothingIsLost) {
                                                       {"hits", total(&WorkerCounters::hits)},
                                                       {"handed over", total(&WorkerCounters::handed_over)},
                                                       {"transmitted", total(&WorkerCounters::transmitted)},
-                                                      {"refused: full", total(&WorkerCounters::no_free_slot)},
+                                                      {"refused: full", torture->refused(Refusal::kNoFreeSlot)},
                                                       {"tables", torture->tables},
                                                       {"jobs", torture->jobs}};
   for (const auto& [what, n] : figures) std::printf("%-14s %10llu\n", what, static_cast<unsigned long long>(n));

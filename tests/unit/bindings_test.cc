@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of bindings over time: timers per state, slots given back once, who gives way, drain and audit.
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/small_site.h"
@@ -141,7 +143,7 @@ TEST(Bindings, FullTableTransientGivesWayEstablishedNever) {
   establish(site, 4);
   establish(site, 5);
   site.send(0, from_client(6, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, DropReason::kFlowTableFull);
+  EXPECT_EQ(site.trace.refused, dp::Refusal::kFlowTableFull);
   EXPECT_EQ(site.active(0), 4u);
   for (unsigned n : {1u, 2u, 4u, 5u}) {
     site.send(0, from_client(n, kAck, 1001, 5001));
@@ -169,7 +171,7 @@ TEST(Bindings, D45UnprovenFlowsHoldAtMostTheirShare) {
   SmallSite site(small_site(1, 10));
   for (unsigned n = 0; n < 20; ++n) site.send(0, from_client(n, kSyn, 1000));
   EXPECT_EQ(site.active(0), 5u);
-  EXPECT_EQ(site.trace.refused, DropReason::kNoFreeSlot);
+  EXPECT_EQ(site.trace.refused, dp::Refusal::kProvisionalSpent);
   // A proven one makes room for another unproven one, up to the limit.
   site.send(1, from_instance(0, kSyn | kAck, 5000, 1001));
   site.send(0, from_client(0, kAck, 1001, 5001));
@@ -186,14 +188,14 @@ TEST(Bindings, SCI90LimitIsExactAndMayBeLowered) {
   SmallSite site(small_site(1, 6));
   for (unsigned n = 0; n < 6; ++n) establish(site, n);
   site.send(0, from_client(6, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, DropReason::kNoFreeSlot);
+  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
   site.shared.set_limit(*site.table, 0, 4);
   EXPECT_EQ(site.slots(0).over, 2u);
   EXPECT_EQ(site.slots(0).free(), 0u);
   for (unsigned n = 0; n < 2; ++n) close_both(site, n);
   EXPECT_EQ(site.slots(0).over, 0u);
   site.send(0, from_client(7, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, DropReason::kNoFreeSlot);
+  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
   close_both(site, 2);
   site.send(0, from_client(8, kSyn, 1000));
   EXPECT_TRUE(site.trace.new_binding);
@@ -211,7 +213,7 @@ TEST(Bindings, D33DrainEndsAtItsDeadline) {
   instance_of(site, 0).admin = dp::Admin::kDraining;
   instance_of(site, 0).drain_deadline = dp::to_tick(site.now + 30 * kSecond);
   site.send(0, from_client(2, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, DropReason::kNoHealthyInstance);
+  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoHealthyInstance);
   site.send(0, from_client(1, kAck, 1001, 5001));
   EXPECT_EQ(site.outcome.verdict, Verdict::kTransmit);
   site.pass(29 * kSecond);
@@ -248,7 +250,7 @@ TEST(Bindings, SCI85LostInstanceRebindsUdp) {
   EXPECT_TRUE(site.trace.new_binding);
   EXPECT_NE(site.trace.instance, first);
   EXPECT_EQ(site.active(first), 0u);
-  EXPECT_EQ(site.ended(first, EndReason::kUnhealthy), 1u);
+  EXPECT_EQ(site.ended(first, EndReason::kDisabled), 1u);
 }
 
 TEST(Bindings, D22LostInstanceResetsTcp) {
@@ -261,6 +263,55 @@ TEST(Bindings, D22LostInstanceResetsTcp) {
   EXPECT_EQ(site.own_frames().size(), 2u);
   EXPECT_TRUE(site.empty());
   EXPECT_EQ(site.ended(0, EndReason::kUnhealthy), 1u);
+}
+
+// Health that is lost in a drain, before its deadline, is what ended the session.
+TEST(Bindings, D22D33EachEndHasItsOwnReason) {
+  SmallSite site(small_site(1, 10));
+  const auto ended_by = [&](const std::function<void(dp::Instance&)>& change) {
+    const dp::Instance before = instance_of(site, 0);
+    establish(site, 1);
+    change(instance_of(site, 0));
+    site.pass(100 * dp::kMillisecond);
+    instance_of(site, 0) = before;
+    EXPECT_TRUE(site.empty());
+  };
+  ended_by([](dp::Instance& i) { i.admin = dp::Admin::kDisabled; });
+  EXPECT_EQ(site.ended(0, EndReason::kDisabled), 1u);
+  ended_by([&](dp::Instance& i) { i.admin = dp::Admin::kDraining, i.drain_deadline = dp::to_tick(site.now); });
+  EXPECT_EQ(site.ended(0, EndReason::kDrained), 1u);
+  ended_by([&](dp::Instance& i) {
+    i.admin = dp::Admin::kDraining, i.drain_deadline = dp::to_tick(site.now + 30 * kSecond);
+    i.health = dp::HealthState::kUnhealthy;
+  });
+  EXPECT_EQ(site.ended(0, EndReason::kUnhealthy), 1u);
+  EXPECT_EQ(site.ended(0, EndReason::kDrained), 1u);
+}
+
+// The instances are compared a share a tick, while sessions begin and end.
+TEST(Bindings, AuditOfManyInstancesIsSpreadOverTicks) {
+  constexpr unsigned kInstances = 600;
+  SmallSite site(small_site(kInstances, 1000), 256);
+  const auto& counters = site.worker().counters();
+  site.pass(2 * dp::kTickLength);  // 256 entries and instances in the first tick
+  EXPECT_EQ(counters.audit_passes.get(), 0u);
+  site.pass(dp::kTickLength);
+  EXPECT_EQ(counters.audit_passes.get(), 1u);
+  for (unsigned n = 0; n < 150; ++n) {
+    establish(site, n);
+    if (n >= 10) {  // round-robin: instance n has it, in any third of the comparison
+      const unsigned old = n - 10;
+      site.send(0, from_client(old, kFin | kAck, 1001, 5001));
+      site.send(0, from_client(old, kRst, 1002));
+    }
+    if (n % 3 == 0) site.pass(dp::kTickLength);
+  }
+  site.pass(kSecond);
+  EXPECT_GT(counters.audit_passes.get(), 20u);
+  EXPECT_EQ(counters.audit_differences.get(), 0u);
+  site.shared.counters(0, kInstances - 1).active.subtract();  // in the last share
+  site.pass(100 * dp::kMillisecond);
+  EXPECT_GT(counters.audit_differences.get(), 0u);
 }
 
 // The audit counts bits while bindings come and go around its cursor; a bit that was lost is found.

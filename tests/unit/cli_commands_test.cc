@@ -13,6 +13,7 @@ namespace margay::test {
 namespace {
 
 using dp::DropReason;
+using dp::Refusal;
 using nlohmann::json;
 
 const std::string kSci = "192.0.2.10:80";
@@ -80,8 +81,11 @@ TEST_F(CliCommandsTest, ShowSciAddsUpItsInstances) {
   cli_.shared.counters(1, 0).active.add(4);
   cli_.shared.counters(1, 1).active.add(5);
   cli_.shared.counters(0, 1).opened.add(90);
-  cli_.shared.counters(0, 1).refused_full.add(6);
-  const json scis = show("show sci")["scis"];
+  cli_.shared.refuse(0, 0, Refusal::kNoFreeSlot);
+  cli_.shared.refuse(1, 0, Refusal::kNoFreeSlot);
+  cli_.shared.refuse(1, 0, Refusal::kUnknownFlow);
+  const json answer = show("show sci");
+  const json& scis = answer["scis"];
   ASSERT_EQ(scis.size(), 2U);
   EXPECT_EQ(scis[0]["csci_id"], kSci);
   EXPECT_EQ(scis[0]["endpoints"], json({"192.0.2.10:80/tcp"}));
@@ -92,8 +96,56 @@ TEST_F(CliCommandsTest, ShowSciAddsUpItsInstances) {
   EXPECT_EQ(scis[0]["active"], 12);
   EXPECT_EQ(scis[0]["limit"], 300);
   EXPECT_EQ(scis[0]["opened"], 90);
-  EXPECT_EQ(scis[0]["passed_over_full"], 6);
+  EXPECT_EQ(scis[0]["refused"], 3);
   EXPECT_EQ(scis[1]["limit"], 50);
+  EXPECT_EQ(scis[1]["refused"], 0);
+  EXPECT_EQ(answer["refused"], json::array({{{"csci_id", kSci}, {"cause", "no_free_slot"}, {"refused", 2}},
+                                            {{"csci_id", kSci}, {"cause", "unknown_flow"}, {"refused", 1}}}));
+}
+
+// SCI-34, SCI-35: free = SUM over healthy instances of max_capacity - active_sessions, never less than 0 each; an
+// instance that is unhealthy, draining (D-33) or disabled adds 0. SCI-93: it follows each allocation and release.
+TEST_F(CliCommandsTest, SCI34SCI35SCI93FreeFollowsSessionsAndConditions) {
+  const auto free = [&] { return show("show sci")["scis"][0]["free"].get<int>(); };
+  const auto client = [](int n) { return "198.51.100." + std::to_string(n + 1) + ":40000"; };
+  EXPECT_EQ(free(), 200 + 100);
+  for (int n = 0; n < 8; ++n) {
+    cli_.receive(0, tcp(client(n), kSci).flags(kSyn).seq(1000));
+    EXPECT_EQ(free(), 300 - (n + 1));
+  }
+  ASSERT_EQ(cli_.shared.active(0), 8u);  // slot-based: the first has more free
+
+  cli_.run("set instance 192.0.2.10:80 si-2 max-sessions 40");
+  EXPECT_EQ(free(), (200 - 8) + 40);
+  cli_.run("set instance 192.0.2.10:80 si-1 max-sessions 5");  // below what it has: 0, and not -3
+  EXPECT_EQ(free(), 40);
+  cli_.run("set instance 192.0.2.10:80 si-1 max-sessions 200");
+  for (const char* condition : {"drain 30s", "disable"}) {
+    cli_.run("set instance 192.0.2.10:80 si-2 " + std::string(condition));
+    EXPECT_EQ(free(), 192) << condition;
+    cli_.run("set instance 192.0.2.10:80 si-2 enable");
+    EXPECT_EQ(free(), 192 + 40) << condition;
+  }
+  for (const dp::HealthState health : {dp::HealthState::kUnhealthy, dp::HealthState::kUnknown}) {
+    auto next = cli_.plane.table().clone();
+    next->instances[1].health = health;
+    cli_.plane.publish(std::move(next));
+    EXPECT_EQ(free(), 192);
+  }
+  auto well = cli_.plane.table().clone();
+  well->instances[1].health = dp::HealthState::kHealthy;
+  cli_.plane.publish(std::move(well));
+
+  for (int n = 0; n < 8; ++n) {  // both FINs acknowledged: the slot is free at once
+    const auto reply =
+        tcp("10.1.0.11:8080", client(n)).ether(mac("02:00:00:00:01:0b"), mac("02:00:00:00:0f:01")).vlan(100);
+    cli_.receive(1, reply.flags(kSyn | kAck).seq(5000).ack(1001));
+    cli_.receive(0, tcp(client(n), kSci).flags(kFin | kAck).seq(1001).ack(5001));
+    cli_.receive(1, reply.flags(kFin | kAck).seq(5001).ack(1002));
+    EXPECT_EQ(free(), 192 + 40 + n);
+    cli_.receive(0, tcp(client(n), kSci).flags(kAck).seq(1002).ack(5002));
+    EXPECT_EQ(free(), 192 + 40 + n + 1);
+  }
 }
 
 TEST_F(CliCommandsTest, ShowInstance) {
@@ -301,18 +353,25 @@ TEST_F(CliCommandsTest, ShowSlotsAudit) {
 }
 
 TEST_F(CliCommandsTest, ShowDrops) {
-  EXPECT_EQ(cli_.run("show drops"), "drops: none\n");
+  EXPECT_EQ(cli_.run("show drops"), "drops: none\n\nrefused: none\n");
   cli_.shared.worker_counters[0].drop(DropReason::kFragment, 2);
   cli_.shared.worker_counters[1].drop(DropReason::kFragment, 3);
   EXPECT_EQ(cli_.run("show drops"),
             "reason    count  by worker  meaning\n"
-            "fragment      5  2 3        IP fragment towards an SCI or from an instance\n");
+            "fragment      5  2 3        IP fragment towards an SCI or from an instance\n"
+            "\nrefused: none\n");
   EXPECT_EQ(show("show drops")["drops"],
             json::array({{{"reason", "fragment"},
                           {"count", 5},
                           {"by_worker", {2, 3}},
                           {"meaning", "IP fragment towards an SCI or from an instance"}}}));
+  cli_.shared.refuse(0, 1, Refusal::kNoFreeSlot);
+  EXPECT_EQ(show("show drops")["refused"], json::array({{{"cause", "no_free_slot"},
+                                                         {"refused", 1},
+                                                         {"by_worker", {1, 0}},
+                                                         {"meaning", "instances are there, all are full"}}}));
   EXPECT_EQ(show("show drops all")["drops"].size(), dp::kDropReasons - 1);
+  EXPECT_EQ(show("show drops all")["refused"].size(), dp::kRefusals - 1);
 }
 
 TEST_F(CliCommandsTest, ShowNeighbours) {
@@ -346,13 +405,15 @@ TEST_F(CliCommandsTest, ShowWorkers) {
   dp::WorkerCounters& c = cli_.shared.worker_counters[1];
   c.polls.add(1000);
   c.idle_polls.add(250);
-  c.heartbeat.add(77);
+  c.refused[static_cast<size_t>(Refusal::kNoFreeSlot)].add(7);
+  c.refused[static_cast<size_t>(Refusal::kUnknownFlow)].add(2);
   cli_.serve();
   const json workers = show("show workers")["workers"];
   ASSERT_EQ(workers.size(), 2U);
   EXPECT_EQ(workers[1]["polls"], 1000);
   EXPECT_EQ(workers[1]["idle_share"], 0.25);
-  EXPECT_EQ(workers[1]["heartbeat"], 77);
+  EXPECT_EQ(workers[1]["refused"], 9);
+  EXPECT_EQ(workers[0]["refused"], 0);
   EXPECT_EQ(workers[1]["answers"], true);
   EXPECT_EQ(workers[1]["flows"], by_worker[1]);
   EXPECT_EQ(workers[0]["flows"], by_worker[0]);

@@ -11,27 +11,27 @@ constexpr Nanoseconds at(double seconds) { return static_cast<Nanoseconds>(secon
 TEST(HeartbeatWatch, NamesAWorkerThatStandsStillForASecondOnceAndItsEndOnce) {
   std::vector<WorkerCounters> workers(2);
   HeartbeatWatch watch(workers, at(10));
-  workers[0].heartbeat.add();
-  workers[1].heartbeat.add();
+  workers[0].polls.add();
+  workers[1].polls.add();
   EXPECT_TRUE(watch.look(at(10.1)).empty());
-  workers[0].heartbeat.add();
+  workers[0].polls.add();
   EXPECT_TRUE(watch.look(at(11.05)).empty());  // 0.95 s: not yet
 
-  workers[0].heartbeat.add();
+  workers[0].polls.add();
   const auto stall = watch.look(at(11.1));
   ASSERT_EQ(stall.size(), 1u);
   EXPECT_EQ(stall[0].worker, 1);
   EXPECT_TRUE(stall[0].stalled);
   EXPECT_EQ(stall[0].stood_still, at(11.1) - at(10.1));
-  workers[0].heartbeat.add();
+  workers[0].polls.add();
   EXPECT_TRUE(watch.look(at(11.9)).empty());
 
-  workers[1].heartbeat.add();
+  workers[1].polls.add();
   const auto end = watch.look(at(12));
   ASSERT_EQ(end.size(), 1u);
   EXPECT_EQ(end[0].worker, 1);
   EXPECT_FALSE(end[0].stalled);
-  workers[0].heartbeat.add();
+  workers[0].polls.add();
   EXPECT_TRUE(watch.look(at(12.9)).empty());
 }
 

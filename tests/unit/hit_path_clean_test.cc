@@ -109,17 +109,17 @@ std::span<std::byte> map_pages(size_t bytes) {
 struct SharedMemory {
   static size_t bytes_before_counters() {
     Arena counting;
-    SharedState(counting, kWorkers, kInstancesMax);
+    SharedState(counting, kWorkers, kInstancesMax, 1);
     return counting.used() - kWorkers * (kInstancesMax * sizeof(InstanceCounters) + sizeof(WorkerCounters));
   }
   static size_t bytes() {
     Arena counting;
-    SharedState(counting, kWorkers, kInstancesMax);
+    SharedState(counting, kWorkers, kInstancesMax, 1);
     return counting.used();
   }
   std::span<std::byte> pages = map_pages(bytes() + kPage);
   Arena arena{pages.subspan((kPage - bytes_before_counters() % kPage) % kPage)};
-  SharedState state{arena, kWorkers, kInstancesMax};
+  SharedState state{arena, kWorkers, kInstancesMax, 1};
 
   std::span<std::byte> own_instance_counters() {
     return std::as_writable_bytes(state.instance_counters.subspan(kSelf * kInstancesMax, kInstancesMax));

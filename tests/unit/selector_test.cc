@@ -123,8 +123,8 @@ TEST(Selector, AnyFreeSlotIsFound) {
       ASSERT_TRUE(site.trace.new_binding) << n;
     }
     site.send(0, syn(20));
-    EXPECT_EQ(site.trace.refused, DropReason::kNoFreeSlot);
-    EXPECT_EQ(site.worker().counters().no_free_slot.get(), 1u);
+    EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
+    EXPECT_EQ(site.shared.refused(0, dp::Refusal::kNoFreeSlot), 1u);
   }
 }
 
@@ -152,7 +152,7 @@ TEST(Selector, SCI74SCI75D46Eligibility) {
     site.table->instances[1].health = c.second;
     site.send(0, syn(1));
     if (c.expected < 0) {
-      EXPECT_EQ(site.trace.refused, DropReason::kNoHealthyInstance) << c.name;
+      EXPECT_EQ(site.trace.refused, dp::Refusal::kNoHealthyInstance) << c.name;
     } else {
       EXPECT_EQ(site.trace.instance, static_cast<dp::InstanceIndex>(c.expected)) << c.name;
     }
@@ -166,7 +166,7 @@ TEST(Selector, D46FullIsNotUnhealthy) {
   site.send(0, syn(1));
   EXPECT_EQ(site.trace.instance, 0u);
   site.send(0, syn(2));
-  EXPECT_EQ(site.trace.refused, DropReason::kNoFreeSlot);
+  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
   EXPECT_EQ(site.active(1), 0u);
 }
 
