@@ -96,6 +96,26 @@ TEST(PortIo, FullTransmitRingIsANamedDropAndFreesThePackets) {
   EXPECT_EQ(rig.free_buffers(), before);
 }
 
+// The second port stands in for the first one's kernel interface.
+TEST(PortIo, FullKernelInterfaceIsANamedDropAndFreesThePackets) {
+  Rig rig(two_port_site(1), 1, 16);  // room for 15
+  const unsigned before = rig.free_buffers();
+  Wiring& wiring = rig.ports().wiring();
+  wiring.kernels[0].emplace(std::move(wiring.ports[1]));
+  wiring.ports.pop_back();
+  Shell shell(rig, 0);
+  for (int round = 0; round < 2; ++round) {
+    for (uint32_t i = 0; i < 10; ++i) rig.arrive(0, 0, numbered_frame(i));
+    ASSERT_EQ(shell.receive(0), 10u);
+    shell.all(Outcome::kernel(0));
+  }
+  EXPECT_EQ(shell.counters.to_kernel.get(), 15u);
+  EXPECT_EQ(drops(shell.counters, DropReason::kKernelFull), 5u);
+  EXPECT_EQ(drops(shell.counters, DropReason::kTransmitFull), 0u);
+  EXPECT_EQ(rig.sent(1, 0).size(), 15u);
+  EXPECT_EQ(rig.free_buffers(), before);
+}
+
 TEST(PortIo, HandedOverPacketsArriveWholeInOrderAndKeepTheirFirstPort) {
   Rig rig(two_port_site(2), 2);
   Shell first(rig, 0), second(rig, 1);
@@ -225,6 +245,30 @@ TEST(PortIo, OwnFramesAreCopiedOutOrHandedOver) {
   EXPECT_EQ(second.burst.packets[0].data[0], 5);
   EXPECT_EQ(first.counters.own_frames.get(), Outbox::kFramesMax - 1);
   second.all(Outcome::consumed());
+  EXPECT_EQ(rig.free_buffers(), before);
+}
+
+TEST(PortIo, OwnFramesWithoutABufferAreNamedDrops) {
+  Rig rig(two_port_site(1), 1);
+  const unsigned before = rig.free_buffers();
+  Shell shell(rig, 0);
+  auto table = SiteTable::build(rig.config(), rig.ports().macs());
+  ASSERT_TRUE(table) << table.error().message;
+  std::vector<rte_mbuf*> taken;
+  while (rte_mbuf* m = rte_pktmbuf_alloc(rig.pool())) taken.push_back(m);
+  rte_pktmbuf_free(taken.back());  // one is left
+  taken.pop_back();
+  Outbox outbox;
+  for (int n = 0; n < 3; ++n) {
+    Frame* frame = outbox.add();
+    frame->length = 60;
+    frame->outcome = Outcome::transmit(1);
+  }
+  shell.io.send(outbox, **table, shell.counters);
+  EXPECT_EQ(drops(shell.counters, DropReason::kNoBuffer), 2u);
+  EXPECT_EQ(shell.counters.own_frames.get(), 1u);
+  EXPECT_EQ(rig.sent(1, 0).size(), 1u);
+  for (rte_mbuf* m : taken) rte_pktmbuf_free(m);
   EXPECT_EQ(rig.free_buffers(), before);
 }
 

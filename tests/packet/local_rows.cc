@@ -329,6 +329,10 @@ Rows kernel_rows() {
             .kernel(0, echo_reply("198.51.100.7", "192.0.2.2", 1, 1).ether(kRouter, kPort0))}},
       {"from the kernel", with_kernel(), {from_kernel(0, bgp).out(0, bgp)}},
       {"from the kernel the tag is put on", with_tagged_kernel(), {from_kernel(0, bgp).out(0, bgp.vlan(100))}},
+      {"from the kernel without room for the tag",
+       with_tagged_kernel(),
+       {from_kernel(0, bgp).headroom(3).drop(DropReason::kNoHeadroom),
+        from_kernel(0, bgp).headroom(4).out(0, bgp.vlan(100))}},
       {"from the kernel too short", with_kernel(), {from_kernel(0, bgp.truncate(13)).drop(DropReason::kTooShort)}},
   };
 }
