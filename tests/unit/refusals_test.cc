@@ -84,9 +84,10 @@ TEST(Refusals, FlowTableFull) {
   EXPECT_EQ(site.active(0), 4u);
 }
 
-// Of two causes the one that came nearer to a session is told; each instance keeps its own.
+// Of two causes the one that came nearer to a session is told, although the other instance is asked last; each
+// instance keeps its own.
 TEST(Refusals, D45D46CausesOfSeveralInstances) {
-  dp::SiteConfig config = small_site(2, 4);
+  dp::SiteConfig config = small_site(2, 4, dp::Balance::kSlotBased);
   config.scis[0].instances[0].max_sessions = 0;
   SmallSite site(config);
   for (unsigned n = 0; n < 2; ++n) site.send(0, syn(n));  // half of 4
