@@ -5,7 +5,7 @@
 // calls can take its place under TSan (tests/support/rcu_stand_in.h), which does not understand liburcu's fences.
 //
 // Readers (workers) register once, report a quiescent state once a poll, and go offline before anything that may
-// block. One writer publishes a pointer and may free what it replaced after synchronize().
+// block. One writer publishes a pointer and retires what it replaced.
 
 #include <memory>
 #include <type_traits>
@@ -36,9 +36,6 @@ struct UrcuQsbr {
     using Mutable = std::remove_const_t<T>;  // liburcu's macro takes no pointer to const
     Mutable* pointer_;
   };
-
-  // Writer, not a registered reader that is online: returns once every reader has passed a quiescent state.
-  static void synchronize() { urcu_qsbr_synchronize_rcu(); }
 
   // Writer: frees `old` once every reader has passed a quiescent state. Never waits for a slow reader.
   template <class T>

@@ -45,11 +45,6 @@ class RcuStandIn {
     std::atomic<T*> pointer_;
   };
 
-  static void synchronize() {
-    const uint64_t wanted = epoch_.fetch_add(1) + 1;
-    while (!passed(wanted)) std::this_thread::yield();
-  }
-
   template <class T>
   static void retire(std::unique_ptr<T> old) {
     const uint64_t wanted = epoch_.fetch_add(1) + 1;
@@ -60,7 +55,8 @@ class RcuStandIn {
   }
 
   static void drain() {
-    synchronize();
+    const uint64_t wanted = epoch_.fetch_add(1) + 1;
+    while (!passed(wanted)) std::this_thread::yield();
     retired_.clear();
   }
 
