@@ -53,19 +53,24 @@ def without_comments_and_strings(text):
 
 def blocks(code):
     """(line of the opening brace, line of the closing one, text before the brace, depth of control blocks) of each
-    pair of braces."""
+    pair of braces that is not part of an expression."""
     stack = []
     start = 0
     for i, c in enumerate(code):
         if c == '{':
             head = code[start:i].strip()
+            if is_expression(head):
+                stack.append(None)
+                continue
             stack.append((code.count('\n', 0, i) + 1, head))
             start = i + 1
-        elif c == '}':
-            if stack:
-                line, head = stack.pop()
-                controls = sum(1 for _, h in stack if is_control(h)) + (1 if is_control(head) else 0)
-                yield line, code.count('\n', 0, i) + 1, head, controls
+        elif c == '}' and stack:
+            opened = stack.pop()
+            if opened is None:
+                continue
+            line, head = opened
+            controls = sum(1 for block in stack + [opened] if block and is_control(block[1]))
+            yield line, code.count('\n', 0, i) + 1, head, controls
             start = i + 1
         elif c == ';' and not unclosed(code[start:i]):
             start = i + 1
@@ -75,6 +80,13 @@ def unclosed(text):
     return text.count('(') > text.count(')')
 
 
+def is_expression(head):
+    """Whether a brace behind this text holds values: an argument, or a member that a constructor sets."""
+    if re.search(r'(\)|\]|\}|\bmutable|\bnoexcept|->[^(){};]*)$', head):
+        return False
+    return unclosed(head) or re.search(r'\)\s*(noexcept\s*)?:\s*\w(?s:.*)[\w>]$', head) is not None
+
+
 def is_control(head):
     return re.match(r'(\}\s*)?(else\s+)?(if|for|while|switch|do|else)\b', head) is not None
 
@@ -82,12 +94,25 @@ def is_control(head):
 def is_function(head):
     if is_control(head) or re.match(r'(namespace|class|struct|enum|union|extern)\b', head):
         return False
+    while (plain := re.sub(r'\{[^{}]*\}', '()', head)) != head:
+        head = plain
     return re.search(r'\)\s*(const|noexcept|override|final|->[^{]*|:\s[^{]*|\s)*$', head) is not None
 
 
 def name_of(head):
     names = re.findall(r'([\w:~]+(?:<[^<>]*>::\w+)?)\s*\(', head)
     return names[0] if names else head[-30:]
+
+
+def try_itself():
+    """Functions with the lines from their opening brace to the closing one, as blocks() must see them."""
+    for code, expected in (
+            ('A::A(int x) : a_{x}, b_{T<int>{1}, 2} {\nf();\n}\n', [('A::A', 3)]),
+            ('A::A()\n: a_(x), c_{x} {\nif (x) {\ng();\n}\n}\n', [('A::A', 5)]),
+            ('void f() {\nfor (auto x : {1, 2}) {\nif (T{1} == x) g();\n}\n}\n', [('f', 5)]),
+            ('void f() {\ng([&](int a) {\nh();\n}, T{1});\n}\n', [('g', 3), ('f', 5)])):
+        found = [(name_of(head), last - first + 1) for first, last, head, _ in blocks(code) if is_function(head)]
+        assert found == expected, (code, found)
 
 
 def judge_sizes(path, text, code):
@@ -142,6 +167,7 @@ def judge(path):
 
 
 def main():
+    try_itself()
     used, bad = set(), 0
     for path in files():
         if path.suffix not in SOURCE and path.name != 'meson.build' and not is_script(path) and path.suffix != '.py':
