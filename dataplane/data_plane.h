@@ -76,6 +76,15 @@ class DataPlane {
     UrcuQsbr::retire(std::exchange(table_, std::move(next)));
   }
 
+  // Packets of SCIs are forwarded, or dropped as stopped; false when that is so already.
+  bool set_forwarding(bool on) {
+    if (table_->forwarding == on) return false;
+    std::unique_ptr<SiteTable> next = table_->clone();
+    next->forwarding = on;
+    publish(std::move(next));
+    return true;
+  }
+
   const SiteConfig config;
   SharedState& shared;
   std::vector<Mailbox>& mailboxes;  // by worker

@@ -61,10 +61,6 @@ std::string_view slot_of(const FlowEntry& e) {
   return (e.flags & kHoldsProvisional) != 0 ? "provisional" : "held";
 }
 
-double seconds_of_ticks(Tick ticks) {
-  return static_cast<int32_t>(ticks) * static_cast<double>(kTickLength) / static_cast<double>(kSecond);
-}
-
 // The tick at which the binding ends if no packet comes.
 Tick end_of(const FlowEntry& e, const Instance& instance, const Sci& sci) {
   const Tick idle = e.last_seen + FastPath::timeout(e, sci);
@@ -79,8 +75,8 @@ void show(const DataPlane& plane, WorkerIndex w, const FlowEntry& e, Reply& repl
   const Tick now = to_tick(plane.now());
   reply.row({w, AddressPort{e.client, from_wire16(e.client_port)}.format(),
              table.frontends[e.frontend].endpoint.format(), sci.csci_id, instance.si_id, address_of(instance),
-             name_of(e.state), slot_of(e), (e.flags & kAdopted) != 0, seconds_of_ticks(now - e.last_seen),
-             seconds_of_ticks(end_of(e, instance, sci) - now)});
+             name_of(e.state), slot_of(e), (e.flags & kAdopted) != 0, seconds_between(e.last_seen, now),
+             seconds_between(now, end_of(e, instance, sci))});
 }
 
 Filter read_filter(const DataPlane& plane, const Arguments& arguments) {

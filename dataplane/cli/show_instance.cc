@@ -30,8 +30,7 @@ std::vector<std::string> set_by_operator(const Instance& instance, const Instanc
 
 Cell drain_seconds_left(const DataPlane& plane, const Instance& instance) {
   if (instance.admin != Admin::kDraining) return {};
-  const auto ticks = static_cast<int32_t>(instance.drain_deadline - to_tick(plane.now()));
-  return std::max(0.0, ticks * static_cast<double>(kTickLength) / static_cast<double>(kSecond));
+  return std::max(0.0, seconds_between(to_tick(plane.now()), instance.drain_deadline));
 }
 
 uint64_t passed_over(const InstanceTotals& t, Refusal why) { return t.passed_over[static_cast<size_t>(why)]; }

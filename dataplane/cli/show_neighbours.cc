@@ -5,6 +5,7 @@
 
 #include "dataplane/cli/ask_workers.h"
 #include "dataplane/cli/commands.h"
+#include "dataplane/cli/names.h"
 
 namespace margay::dp {
 namespace {
@@ -33,12 +34,10 @@ class NeighbourScan : public WorkerJob {
 
 void show(const DataPlane& plane, size_t worker, const Neighbour& n, Reply& reply) {
   const auto& ports = plane.config.ports;
-  const auto age = static_cast<int32_t>(to_tick(plane.now()) - n.confirmed);
   const bool heard = n.state == NeighbourState::kKnown;
   reply.row({worker, n.port < ports.size() ? Cell(ports[n.port].name) : Cell(), n.address.format(),
              n.mac.is_zero() ? Cell() : Cell(n.mac.format()), name_of(n.state),
-             heard ? Cell(age * static_cast<double>(kTickLength) / static_cast<double>(kSecond)) : Cell(), n.attempts,
-             n.waiting});
+             heard ? Cell(seconds_between(n.confirmed, to_tick(plane.now()))) : Cell(), n.attempts, n.waiting});
 }
 
 // Claims to our addresses, as the worker that defends them has seen them.

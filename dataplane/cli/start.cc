@@ -7,13 +7,8 @@ namespace margay::dp {
 void add_start(CommandTable& table, DataPlane& plane) {
   table.add({"start", "forward packets (as at the daemon's start)", "publishes a changed table by RCU",
              [&plane](const Arguments&, Reply& reply) -> CommandResult {
-               const bool changes = plane.table().forwarding != true;
-               if (changes) {
-                 std::unique_ptr<SiteTable> next = plane.table().clone();
-                 next->forwarding = true;
-                 plane.publish(std::move(next));
-               }
-               reply.field("forwarding", true, changes ? "packets are forwarded" : "packets are forwarded already");
+               const bool changed = plane.set_forwarding(true);
+               reply.field("forwarding", true, changed ? "packets are forwarded" : "packets are forwarded already");
                return {};
              }});
 }

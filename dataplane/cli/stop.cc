@@ -7,14 +7,9 @@ namespace margay::dp {
 void add_stop(CommandTable& table, DataPlane& plane) {
   table.add({"stop", "drop every packet of an SCI, counted as stopped; bindings stay",
              "publishes a changed table by RCU", [&plane](const Arguments&, Reply& reply) -> CommandResult {
-               const bool changes = plane.table().forwarding != false;
-               if (changes) {
-                 std::unique_ptr<SiteTable> next = plane.table().clone();
-                 next->forwarding = false;
-                 plane.publish(std::move(next));
-               }
+               const bool changed = plane.set_forwarding(false);
                reply.field("forwarding", false,
-                           changes ? "packets are dropped as stopped" : "packets are dropped as stopped already");
+                           changed ? "packets are dropped as stopped" : "packets are dropped as stopped already");
                return {};
              }});
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,15 @@ enum class WhenFull : uint8_t { kReject };
 enum class Idle : uint8_t { kSpin, kSleep };
 // Health of a service instance (SCI-53); the static table takes every instance as HEALTHY.
 enum class HealthState : uint8_t { kHealthy, kDegraded, kUnhealthy, kUnknown };
+
+// The site file's words for them.
+std::string_view word_of(Mode v);
+std::string_view word_of(Balance v);
+std::string_view word_of(UnknownFlow v);
+std::string_view word_of(WhenNoneHealthy v);
+std::string_view word_of(WhenFull v);
+std::string_view word_of(Idle v);
+std::string_view word_of(HealthState v);
 
 struct PortConfig {
   std::string name;
@@ -105,5 +115,9 @@ struct SiteConfig {
   std::vector<ForwarderConfig> forwarders;
   std::vector<SciConfig> scis;
 };
+
+// Bytes of a packet buffer for frames on a port of this MTU, a power of two; and on any port of the site.
+size_t buffer_bytes(uint16_t mtu);
+size_t buffer_bytes(const SiteConfig& site);
 
 }  // namespace margay::dp

@@ -17,6 +17,18 @@ uint64_t mix(const IpAddress& address, uint16_t port, Protocol protocol, uint8_t
 
 }  // namespace
 
+std::string_view word_of(Admin v) {
+  switch (v) {
+    case Admin::kEnabled:
+      return "enabled";
+    case Admin::kDraining:
+      return "draining";
+    case Admin::kDisabled:
+      return "disabled";
+  }
+  return "?";
+}
+
 size_t SiteTable::probe(const IpAddress& address, uint16_t port, Protocol protocol, SlotKind kind) const {
   const size_t mask = slots_.size() - 1;
   size_t at = mix(address, port, protocol, static_cast<uint8_t>(kind)) & mask;

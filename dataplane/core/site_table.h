@@ -46,6 +46,7 @@ struct Frontend {
 
 // Administrative condition of an instance, beside its health (D-33).
 enum class Admin : uint8_t { kEnabled, kDraining, kDisabled };
+std::string_view word_of(Admin v);
 
 struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first line
   SciIndex sci = 0;

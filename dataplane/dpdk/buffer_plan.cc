@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/dpdk/buffer_plan.h"
 
-#include <algorithm>
-#include <bit>
-
 #include "dataplane/core/neighbours.h"
 #include "dataplane/core/packet.h"
 
@@ -12,12 +9,9 @@ namespace {
 
 constexpr size_t kHeadroom = 128;        // RTE_PKTMBUF_HEADROOM, checked in ports.cc
 constexpr size_t kBufferOverhead = 256;  // struct rte_mbuf and the pool's own header and alignment
-constexpr size_t kFrameOverhead = 96;    // Ethernet header, two tags, and af_packet's own header
 constexpr uint32_t kSpare = 2048;
 
 }  // namespace
-
-size_t buffer_bytes(uint16_t mtu) { return std::max<size_t>(2048, std::bit_ceil(mtu + kFrameOverhead)); }
 
 size_t BufferPlan::bytes() const { return size_t{count} * (room + kBufferOverhead); }
 
@@ -29,13 +23,11 @@ BufferPlan plan_buffers(const SiteConfig& config) {
   plan.count = kSpare + cached;
   plan.count += workers * static_cast<uint32_t>(cached + kRingPackets + Neighbours::kWaitingMax + 2 * kBurstMax +
                                                 Outbox::kFramesMax);
-  size_t frame = buffer_bytes(0);
   for (const PortConfig& port : config.ports) {
     plan.count += workers * (kRxDescriptors + kTxDescriptors);
     if (!port.kernel.empty()) plan.count += workers * 2 * kKernelDescriptors;
-    frame = std::max(frame, buffer_bytes(port.mtu));
   }
-  plan.room = static_cast<uint16_t>(kHeadroom + frame);
+  plan.room = static_cast<uint16_t>(kHeadroom + buffer_bytes(config));
   return plan;
 }
 

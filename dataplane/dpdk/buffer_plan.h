@@ -27,7 +27,4 @@ struct BufferPlan {
 
 BufferPlan plan_buffers(const SiteConfig& config);
 
-// Frame bytes of a buffer for this MTU: a power of two with room for the Ethernet header and two tags.
-size_t buffer_bytes(uint16_t mtu);
-
 }  // namespace margay::dp

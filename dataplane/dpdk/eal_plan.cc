@@ -14,8 +14,6 @@
 
 #include <fmt/format.h>
 
-#include "dataplane/dpdk/buffer_plan.h"
-
 namespace margay::dp {
 namespace {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <memory>
 #include <utility>
 
@@ -51,14 +50,6 @@ std::vector<MacAddress> port_macs(const SiteConfig& site) {
     macs.push_back(port.mac.value_or(fixed));
   }
   return macs;
-}
-
-// As large as the ports' buffers in production (dataplane/dpdk/buffer_plan.cc).
-uint16_t frame_bytes_max(const SiteConfig& site) {
-  constexpr unsigned kFrameOverhead = 96, kLeast = 2048;
-  unsigned bytes = kLeast;
-  for (const PortConfig& port : site.ports) bytes = std::max(bytes, std::bit_ceil(port.mtu + kFrameOverhead));
-  return static_cast<uint16_t>(bytes);
 }
 
 std::unique_ptr<SiteTable> make_table(const ReplayOptions& options) {
@@ -186,8 +177,8 @@ class Replay {
         log_(std::move(log)),
         started_(captures_.at_end() ? 0 : captures_.frame().time),
         fast_paths_(options, *table_, started_),
-        net_({options.workers, frame_bytes_max(options.site), options.assume_neighbours}, options.site.ports.size(),
-             std::move(outputs), log_),
+        net_({options.workers, static_cast<uint16_t>(buffer_bytes(options.site)), options.assume_neighbours},
+             options.site.ports.size(), std::move(outputs), log_),
         mailboxes_(options.workers),
         ended_(options.workers * table_->instances.size()) {
     for (const auto& fast_path : fast_paths_.workers) ios_.emplace_back(net_, *fast_path);

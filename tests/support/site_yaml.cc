@@ -28,30 +28,6 @@ std::string exact(double value) {
 
 std::string milliseconds(Nanoseconds t) { return std::to_string(t / kMillisecond) + "ms"; }
 
-const char* name_of(Mode mode) { return mode == Mode::kNat ? "nat" : "l2-dsr"; }
-const char* name_of(Balance balance) {
-  switch (balance) {
-    case Balance::kRoundRobin:
-      return "round-robin";
-    case Balance::kLeastConnections:
-      return "least-connections";
-    case Balance::kSlotBased:
-      return "slot-based";
-  }
-  return "?";
-}
-const char* name_of(UnknownFlow unknown) {
-  switch (unknown) {
-    case UnknownFlow::kReset:
-      return "reset";
-    case UnknownFlow::kDrop:
-      return "drop";
-    case UnknownFlow::kAdopt:
-      return "adopt";
-  }
-  return "?";
-}
-
 template <class List>
 std::string list_of(const List& values) {
   std::string text = "[";
@@ -88,13 +64,12 @@ void write_sci(std::ostream& out, const SciConfig& sci) {
         << ", protocol: " << (e.protocol == Protocol::kTcp ? "tcp" : "udp") << "}\n";
   }
   const TimersConfig& t = sci.timers;
-  out << "    mode: " << name_of(sci.mode) << "\n    balance: " << name_of(sci.balance)
+  out << "    mode: " << word_of(sci.mode) << "\n    balance: " << word_of(sci.balance)
       << "\n    affinity: {key: 5-tuple, timeout: " << milliseconds(sci.affinity_timeout)
       << "}\n    timers: {embryonic: " << milliseconds(t.embryonic) << ", closing: " << milliseconds(t.closing)
       << ", time_wait: " << milliseconds(t.time_wait) << ", reset_grace: " << milliseconds(t.reset_grace)
-      << ", unreplied: " << milliseconds(t.unreplied)
-      << "}\n    when_none_healthy: " << (sci.when_none_healthy == WhenNoneHealthy::kDegraded ? "degraded" : "reject")
-      << "\n    when_full: reject\n    unknown_flow: " << name_of(sci.unknown_flow)
+      << ", unreplied: " << milliseconds(t.unreplied) << "}\n    when_none_healthy: " << word_of(sci.when_none_healthy)
+      << "\n    when_full: " << word_of(sci.when_full) << "\n    unknown_flow: " << word_of(sci.unknown_flow)
       << "\n    provisional: {share: " << exact(sci.provisional_share * 100)
       << "%}\n    drain_deadline: " << milliseconds(sci.drain_deadline)
       << "\n    instances:" << (sci.instances.empty() ? " []\n" : "\n");
@@ -112,9 +87,8 @@ std::string site_yaml(const SiteConfig& config) {
   std::ostringstream out;
   if (!config.site.empty()) out << "site: " << quoted(config.site) << "\n";
   out << "dataplane:\n  cli: " << quoted(config.cli_socket)
-      << "\n  control: none\n  bindings: none\n  workers: " << config.workers
-      << "\n  idle: " << (config.idle == Idle::kSpin ? "spin" : "sleep") << "\n  flows: " << config.flows
-      << "\n  ports:\n";
+      << "\n  control: none\n  bindings: none\n  workers: " << config.workers << "\n  idle: " << word_of(config.idle)
+      << "\n  flows: " << config.flows << "\n  ports:\n";
   for (const PortConfig& port : config.ports) write_port(out, port);
   out << "forwarders:\n";
   for (const ForwarderConfig& forwarder : config.forwarders) write_forwarder(out, forwarder, config);
