@@ -60,6 +60,15 @@ class DataPlane:
     def show(self, *words):
         return json.loads(self.command('show', *words, '--json'))
 
+    def settle(self, seconds=30):
+        """Waits until every worker has begun and ended a poll: what commands changed before holds everywhere then."""
+        before = [row['polls'] for row in self.show('workers')['workers']]
+        until = time.monotonic() + seconds
+        while any(row['polls'] < polls + 2 for row, polls in zip(self.show('workers')['workers'], before)):
+            if time.monotonic() > until:
+                raise RuntimeError(f'after {seconds} s a worker has still not polled')
+            time.sleep(0.01)
+
     def audit(self):
         """`show slots audit`: (whether it judged every instance, the sum of all differences)."""
         audit = self.show('slots', 'audit')

@@ -27,8 +27,9 @@ DNS4 = Sci(port=53, cs_id='DNS', protocol='udp', affinity='4s', instance_port=53
 SERVICES = (TCP4, TCP6, SLOTS4, SLOTS6, IDLE4, DNS4)
 
 LIMIT = 10              # sessions that the limited instance may have
-SETTLE = 0.2            # seconds from a command's answer until its effect is judged
+SETTLE = 0.2            # seconds that what is on its way from the workers to the instances may take
 LAST_TIMER = 30         # seconds by which every timer of the site file has gone off
+PATIENCE = 60           # seconds until a connection or query counts as never answered: a machine may be busy
 
 
 def why(result):
@@ -64,15 +65,25 @@ class Demo:
     # What the steps are made of
 
     def load(self, sci, *words):
-        return self.net.start('client', sys.executable, HERE / 'load.py', sci.address, sci.port, *words,
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self.net.start('client', sys.executable, HERE / 'load.py', sci.address, sci.port, '--timeout', PATIENCE,
+                              *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def finish(self, load):
         line = load.stdout.readline()
-        load.stdin.close()
-        load.wait(60)
-        self.net.processes.remove(load)
+        self.let_go(load)
         return json.loads(line)
+
+    def let_go(self, load):
+        load.stdin.close()
+        load.wait(PATIENCE)
+        self.net.processes.remove(load)
+
+    def await_slots(self, sci=None):
+        """How many slots are held once none is, or when every timer should have gone off."""
+        until = time.monotonic() + LAST_TIMER
+        while self.active(sci) and time.monotonic() < until:
+            time.sleep(0.1)
+        return self.active(sci)
 
     @contextlib.contextmanager
     def captures(self, expression='tcp'):
@@ -127,6 +138,7 @@ class Demo:
             time.sleep(1)
             self.dataplane.command('set', 'instance', TCP4.csci_id, 'si-1', 'drain')
             self.dataplane.command('set', 'instance', TCP4.csci_id, 'si-2', 'max-sessions', LIMIT)
+            self.dataplane.settle()
             time.sleep(SETTLE)
             since = time.time()
             for instance in self.instances:
@@ -150,7 +162,8 @@ class Demo:
 
     def refuse(self):
         self.set_all(TCP4, 'max-sessions', 5)
-        held = self.load(TCP4, '--hold', 15, '--at-once', 1)
+        # They talk on, so that no idle timer ends them however long the others take to be refused.
+        held = self.load(TCP4, '--hold', 15, '--at-once', 1, '--talk')
         line = json.loads(held.stdout.readline())
         at_instances = sum(instance.established() for instance in self.instances)
         refused = self.finish(self.load(TCP4, '--total', 100, '--at-once', 10))
@@ -159,10 +172,8 @@ class Demo:
                   f'{line["ok"]} connections held fill 3 instances of 5 slots (they count {at_instances}); of 100 '
                   f'more, {refused["failures"].get("ECONNREFUSED", 0)} refused by RST, limit 100, the slowest after '
                   f'{refused["slowest"] * 1000:.0f} ms{"" if ok else why(refused)}', held=line, refused=refused)
-        held.stdin.close()
-        held.wait(10)
-        self.net.processes.remove(held)
-        time.sleep(SETTLE)
+        self.let_go(held)
+        self.await_slots(TCP4)
         again = self.finish(self.load(TCP4, '--total', 100, '--at-once', 5))
         self.step(again['failed'] == 0, f'these ended: {again["ok"]} of 100 further connections served, limit '
                   f'100{why(again)}', result=again)
@@ -185,7 +196,8 @@ class Demo:
         queries = self.folder / 'queries'
         queries.write_text('www.example A\nwho.example TXT\n')
         with self.captures('udp port 53') as packets:
-            out = self.net.run('client', 'dnsperf', '-s', DNS4.address, '-d', queries, '-n', 2500, '-c', 60).stdout
+            out = self.net.run('client', 'dnsperf', '-s', DNS4.address, '-d', queries, '-n', 2500, '-c', 60, '-t',
+                               PATIENCE, timeout=10 * PATIENCE).stdout
         lost = int(out.split('Queries lost:')[1].split()[0])
         done = int(out.split('NOERROR ')[1].split()[0]) if 'NOERROR ' in out else 0
         flows = {}
@@ -202,18 +214,14 @@ class Demo:
         held = self.load(IDLE4, '--hold', 3)
         line = json.loads(held.stdout.readline())
         before = self.active(IDLE4)
-        time.sleep(6)
-        after = self.active(IDLE4)
+        after = self.await_slots(IDLE4)
         self.step(line['ok'] == 3 and before == 3 and after == 0,
                   f'3 connections open and silent for longer than their timer of 4 s: {before} slots held, then '
                   f'{after}', before=before, after=after)
         self.net.stop(held)
 
     def nothing_left(self):
-        until = time.monotonic() + LAST_TIMER
-        while self.active() and time.monotonic() < until:
-            time.sleep(0.5)
-        active = self.active()
+        active = self.await_slots()
         complete, differences = self.dataplane.audit()
         by_fin, by_timer = (sum(row[key] for row in self.slots()) for key in ('fin', 'timeout'))
         self.step(active == 0 and complete and differences == 0 and by_fin and by_timer,

@@ -59,7 +59,7 @@ class Cli(SystemCase):
         self.assertIn('nobody.sock', done.stderr)
 
     def test_by_hand(self):
-        terminal = Terminal(CLI, '--socket', self.dataplane.socket)
+        terminal = Terminal(CLI, '--socket', self.dataplane.socket, env={'HOME': self.folder})
         self.addCleanup(terminal.close)
         terminal.read_until('margay> ')
         terminal.type('show wor\t')                      # completion: the rest of the word, and a space

@@ -100,6 +100,7 @@ class PortReuse(SystemCase):
         self.assert_served(result, 4000)
         self.assertEqual([c for c, names in seen.items() if len(names) != 1], [])
         self.assertLessEqual(len({port for _, port, _ in seen}), 200)
+        self.assertGreaterEqual(sum(row['opened'] for row in self.slots_of(NAT4).values()), 4000)
         self.await_no_slots(NAT4)
 
 

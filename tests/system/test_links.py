@@ -28,7 +28,8 @@ class LinkCase(SystemCase):
 
 
 class Links(LinkCase):
-    def check(self, port, namespace, interface):
+    def take_down(self, port, namespace, interface):
+        self.addCleanup(self.net.ip, namespace, 'link', 'set', interface, 'up')
         self.net.ip(namespace, 'link', 'set', interface, 'down')
         self.await_link(port, 'down')
         self.assertEqual(len(self.told(port, 'link down')), 1)
@@ -41,13 +42,13 @@ class Links(LinkCase):
         self.assert_served(self.load(NAT4, '--total', 100), 100)
 
     def test_interface_down_and_up(self):
-        up = self.check('net1', 'sci', 'port1')
+        up = self.take_down('net1', 'sci', 'port1')
         self.assert_lost_by_name()
         up()
         self.go_on('net1')
 
     def test_other_end_down_and_up(self):
-        self.check('net0', 'forwarder', 'sci')()
+        self.take_down('net0', 'forwarder', 'sci')()
         self.go_on('net0')
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the SCI answers itself, whom it lets in, and the kernel's share of a port."""
 import subprocess
+import sys
 import time
 
 import net
@@ -64,18 +65,19 @@ class Announcements(SystemCase):
                                         stdout=log, stderr=subprocess.DEVNULL)
         time.sleep(0.5)
 
-    def text(self):
+    def told(self, *texts):
         with open(self.log) as f:
-            return f.read()
+            return any(text in line for line in f for text in texts)
 
     def test_addresses_are_announced_at_start(self):
         for address in (net.OWN4, net.SCI4):
             with self.subTest(address=address):
-                await_true(f'{address} announced', lambda: f'Announcement {address}' in self.text() or (
-                    f'who-has {address} tell {address}' in self.text()), 3)
+                await_true(f'{address} announced', lambda: self.told(f'Announcement {address}',
+                                                                     f'who-has {address} tell {address}'))
         for address in (net.OWN6, net.SCI6):
             with self.subTest(address=address):
-                await_true(f'{address} announced', lambda: f'advertisement, tgt is {address},' in self.text(), 3)
+                await_true(f'{address} announced', lambda: self.told(
+                    f'> ff02::1: ICMP6, neighbor advertisement, tgt is {address},'))
 
 
 class Admission(SystemCase):
@@ -109,10 +111,27 @@ class Kernel(LocalCase):
             with self.subTest(address=address):
                 self.assertTrue(self.pings('sci', address))
 
-    def test_instance_pings_the_kernel(self):
+    # A server in the kernel's hands, on the port's own addresses.
+    SERVER = '''
+import socket
+with socket.create_server(("::", 9000), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+    print("ready", flush=True)
+    while True:
+        connection, _ = server.accept()
+        connection.recv(4096)
+        connection.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\nkernel\\n")
+        connection.close()
+'''
+
+    def test_instance_connects_to_the_kernel(self):
+        server = self.net.start('sci', sys.executable, '-c', self.SERVER, stdout=subprocess.PIPE)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(self.net.stop, server)
+        server.stdout.readline()
         for address in (net.SITE4, net.SITE6):
             with self.subTest(address=address):
-                self.assertTrue(self.pings('si-1', address))
+                load = self.start_load(Sci(address=address, port=9000), '--total', 20, '--at-once', 5, namespace='si-1')
+                self.assertEqual(self.result(load)['instances'], {'kernel': 20})
 
     def test_kernel_connects_to_an_instance(self):
         for address in (net.instance4(2), net.instance6(2)):
