@@ -7,7 +7,8 @@
 // RX queues: a frame goes to queue receive_hash(...) % workers, as a NIC's RSS would do: it differs between the two
 // directions of a flow, so that packets really have to be handed over. What has no 5-tuple goes to queue 0.
 // Rings: one a worker, first in, first out, without a bound of their own: a step brings at most kBurstMax packets,
-// and the next one begins when all rings are empty. So hand_over_full, transmit_full, link_down and kernel_full never happen.
+// and the next one begins when all rings are empty. So hand_over_full, transmit_full, link_down and kernel_full never
+// happen.
 //
 // --assume-neighbours: each ARP request and neighbour solicitation of ours is answered at once, at the same time, by
 // a frame that arrives on the same port, with the MAC of assumed_mac(). It is no input packet: no account of it is

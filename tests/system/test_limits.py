@@ -35,6 +35,8 @@ class LimitTests:
 
     def test_never_more_than_the_limit(self):
         captures = {name: Capture(self.net, name, folder=self.folder) for name in ('si-1', 'si-2')}
+        # In l2-dsr an instance is not told of a drained session's end, and keeps the connection for minutes.
+        left_over = {server.name: server.established() for server in self.servers}
         for server in self.servers:
             server.requests()
         self.assert_served(self.load(self.sci, '--total', self.many, '--at-once', 100), self.many)
@@ -42,7 +44,7 @@ class LimitTests:
             packets = captures[server.name].stop()
             count, most = server.requests()
             self.assertGreaterEqual(count, self.least)
-            self.assertLessEqual(most, 10)
+            self.assertLessEqual(most - left_over[server.name], 10)
             self.assertLessEqual(most_open_at_once(packets), 10)
 
     def test_limit_is_reached_exactly(self):
