@@ -27,7 +27,7 @@ def reasons(header):
 
 def unnamed(wanted, text):
     return [reason for reason in wanted
-            if not re.search(rf'\b{reason[0]}::{reason[1]}\b|"{reason[2]}"', text)]
+            if not re.search(rf'\b{reason[0]}::{reason[1]}\b|(["\']){reason[2]}\1', text)]
 
 
 def try_itself():
