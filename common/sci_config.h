@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/net.h"
@@ -19,6 +20,13 @@ enum class Balance : uint8_t { kRoundRobin, kLeastConnections, kSlotBased };
 enum class UnknownFlow : uint8_t { kReset, kDrop, kAdopt };
 enum class WhenNoneHealthy : uint8_t { kDegraded, kReject };
 enum class WhenFull : uint8_t { kReject };
+
+// As the site file and show spell them: "l2-dsr".
+std::string_view word_of(Mode v);
+std::string_view word_of(Balance v);
+std::string_view word_of(UnknownFlow v);
+std::string_view word_of(WhenNoneHealthy v);
+std::string_view word_of(WhenFull v);
 
 inline constexpr uint32_t kSessionsMax = (1u << 24) - 1;  // of one instance: 24 bits in the slot ledger
 inline constexpr size_t kIdBytesMax = 255;                // of a CS-ID, CSCI-ID or SI-ID (D-25)

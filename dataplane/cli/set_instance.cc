@@ -23,18 +23,19 @@ Nanoseconds drain_deadline(const DataPlane& plane, const Arguments& arguments) {
 }
 
 void drain(DataPlane& plane, SiteTable& next, InstanceIndex i, const Arguments& arguments) {
-  next.instances[i].admin = Admin::kDraining;
-  next.instances[i].drain_deadline = to_tick(plane.now() + drain_deadline(plane, arguments));
+  next.instances.edit(i).admin = Admin::kDraining;
+  next.instances.edit(i).drain_deadline = to_tick(plane.now() + drain_deadline(plane, arguments));
 }
 
 void set_admin(SiteTable& next, InstanceIndex i, Admin admin) {
-  next.instances[i].admin = admin;
-  next.instances[i].drain_deadline = 0;
+  next.instances.edit(i).admin = admin;
+  next.instances.edit(i).drain_deadline = 0;
 }
 
 void set_max_sessions(DataPlane& plane, SiteTable& next, InstanceIndex i, const Arguments& arguments) {
   const auto limit = static_cast<uint32_t>(arguments[2].number());
-  next.instances[i].max_sessions = limit;
+  next.instances.edit(i).max_sessions = limit;
+  next.instances.edit(i).limit = limit;
   // The limit holds from here on, whichever table a worker has.
   plane.shared.set_limit(next, i, limit);
 }
@@ -54,7 +55,7 @@ void add(CommandTable& table, DataPlane& plane, const std::string& rest, const s
                const Instance& instance = plane.table().instances[i];
                const SlotView slots = plane.shared.slots.view(i);
                reply.table("instances", {"csci_id", "si_id", "admin", "weight", "max_sessions", "active", "over"});
-               reply.row({arguments[0].text(), instance.si_id, word_of(instance.admin), instance.weight,
+               reply.row({arguments[0].text(), instance.si_id, name_of(instance.admin), instance.weight,
                           instance.max_sessions, slots.active, slots.over});
                return {};
              }});
@@ -72,7 +73,7 @@ void add_set_instance(CommandTable& table, DataPlane& plane) {
       set_max_sessions);
   add(table, plane, "weight WEIGHT", "another weight; 0: no new flows",
       [](DataPlane&, SiteTable& next, InstanceIndex i, const Arguments& arguments) {
-        next.instances[i].weight = static_cast<uint16_t>(arguments[2].number());
+        next.instances.edit(i).weight = static_cast<uint16_t>(arguments[2].number());
       });
 }
 

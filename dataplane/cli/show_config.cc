@@ -74,7 +74,7 @@ void show_instances(const DataPlane& plane, Reply& reply) {
       const bool has_hop = instance.next_hop < table.next_hops.size();
       const MacAddress mac = has_hop ? table.next_hops[instance.next_hop].mac : MacAddress{};
       reply.row({sci.csci_id, instance.si_id, address_of(instance), mac.is_zero() ? Cell() : Cell(mac.format()),
-                 instance.max_sessions, instance.weight, word_of(instance.admin)});
+                 instance.max_sessions, instance.weight, name_of(instance.admin)});
     }
   }
 }

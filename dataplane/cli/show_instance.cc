@@ -39,7 +39,7 @@ void show(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply)
   const Instance& instance = plane.table().instances[i];
   const InstanceTotals t = totals_of(plane.shared, i);
   const InstanceConfig* file = configured(plane.config, sci.csci_id, instance.si_id);
-  reply.row({sci.csci_id, instance.si_id, address_of(instance), word_of(instance.health), word_of(instance.admin),
+  reply.row({sci.csci_id, instance.si_id, address_of(instance), name_of(instance.health), name_of(instance.admin),
              drain_seconds_left(plane, instance), instance.weight, instance.max_sessions,
              set_by_operator(instance, file), t.active, t.bindings, t.opened, passed_over(t, Refusal::kNoFreeSlot),
              passed_over(t, Refusal::kProvisionalSpent), passed_over(t, Refusal::kEndpointConflict), t.packets_in,

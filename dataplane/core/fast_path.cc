@@ -216,7 +216,7 @@ uint32_t FastPath::neighbour_of_client(const SiteTable& table, const IpAddress& 
     if (n == kNoIndex) outcome = Outcome::drop(DropReason::kNeighbourTableFull);
     return n;
   }
-  const auto& gateways = client.is_v4() ? table.gateways_v4 : table.gateways_v6;
+  const auto& gateways = client.is_v4() ? table.layout().gateways_v4 : table.layout().gateways_v6;
   if (gateways.empty()) {
     outcome = Outcome::drop(DropReason::kNoRoute);
     return kNoIndex;

@@ -265,12 +265,12 @@ bool FastPath::announce_one(const SiteTable& table, PortIndex port_index, const 
 void FastPath::announce_some(const SiteTable& table, Tick now) {
   if (announce_round_ >= kAnnounceRounds) return;
   if (announce_round_ > 0 && announce_next_ == 0 && tick_after(announce_at_, now)) return;
-  for (uint32_t n = 0; n < kAnnouncedPerTick && announce_next_ < table.announced.size(); ++n) {
-    const auto& [port, address] = table.announced[announce_next_];
+  for (uint32_t n = 0; n < kAnnouncedPerTick && announce_next_ < table.layout().announced.size(); ++n) {
+    const auto& [port, address] = table.layout().announced[announce_next_];
     if (!announce_one(table, port, address)) return;  // goes on with the next tick
     ++announce_next_;
   }
-  if (announce_next_ < table.announced.size()) return;
+  if (announce_next_ < table.layout().announced.size()) return;
   ++announce_round_;
   announce_next_ = 0;
   announce_at_ = now + kAnnounceInterval;

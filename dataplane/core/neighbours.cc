@@ -13,12 +13,18 @@ Neighbours::Neighbours(Arena& arena, size_t pinned_max, uint64_t seed)
       seed_(seed) {}
 
 void Neighbours::adopt(const SiteTable& table, Tick now) {
-  if (adopted_ == table.next_hops_version) return;
-  adopted_ = table.next_hops_version;
+  if (adopted_ == table.layout().version) return;
+  adopted_ = table.layout().version;
   pinned_ = std::min(table.next_hops.size(), pinned_max_);
   for (size_t i = 0; i < pinned_; ++i) {
     const NextHop& hop = table.next_hops[i];
     Neighbour& n = entries_[i];
+    if (hop.port == kNoPort) {  // not in use; packets that wait for it are dropped with their instance
+      const uint8_t waiting = n.waiting;
+      n = {};
+      n.waiting = waiting;
+      continue;
+    }
     const bool same = n.state != NeighbourState::kUnused && n.address == hop.address && n.port == hop.port;
     if (same && (n.state == NeighbourState::kStatic) == !hop.mac.is_zero() && (hop.mac.is_zero() || n.mac == hop.mac)) {
       continue;

@@ -96,7 +96,7 @@ class Neighbours {
   size_t pinned_max_;
   size_t pinned_ = 0;
   uint64_t seed_;
-  uint64_t adopted_ = 0;  // SiteTable::next_hops_version
+  uint64_t adopted_ = 0;  // SiteLayout::version
   size_t waiting_count_ = 0;
   uint32_t cursor_ = 0, scanned_ = 0;
   Tick scan_tick_ = 0;

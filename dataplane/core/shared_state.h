@@ -27,8 +27,8 @@ struct SharedState {
   void open_instances(const SiteTable& table) {
     for (InstanceIndex i = 0; i < table.instances.size(); ++i) {
       const Instance& instance = table.instances[i];
-      slots.open(i, instance.generation, instance.max_sessions);
-      provisional.open(i, instance.generation, provisional_limit(share(table, i), instance.max_sessions));
+      slots.open(i, instance.generation, instance.limit);
+      provisional.open(i, instance.generation, provisional_limit(share(table, i), instance.limit));
     }
   }
 

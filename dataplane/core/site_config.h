@@ -12,28 +12,28 @@
 #include <utility>
 #include <vector>
 
+#include "common/health.h"
 #include "common/net.h"
+#include "common/sci_config.h"
 #include "dataplane/core/units.h"
 
 namespace margay::dp {
 
-enum class Mode : uint8_t { kNat, kL2Dsr };
-enum class Balance : uint8_t { kRoundRobin, kLeastConnections, kSlotBased };
-enum class UnknownFlow : uint8_t { kReset, kDrop, kAdopt };
-enum class WhenNoneHealthy : uint8_t { kDegraded, kReject };
-enum class WhenFull : uint8_t { kReject };
+using margay::Admin;
+using margay::Balance;
+using margay::HealthState;
+using margay::InstanceConfig;
+using margay::Mode;
+using margay::SciConfig;
+using margay::TimersConfig;
+using margay::UnknownFlow;
+using margay::WhenFull;
+using margay::WhenNoneHealthy;
+
 enum class Idle : uint8_t { kSpin, kSleep };
-// Health of a service instance (SCI-53); the static table takes every instance as HEALTHY.
-enum class HealthState : uint8_t { kHealthy, kDegraded, kUnhealthy, kUnknown };
 
 // The site file's words for them.
-std::string_view word_of(Mode v);
-std::string_view word_of(Balance v);
-std::string_view word_of(UnknownFlow v);
-std::string_view word_of(WhenNoneHealthy v);
-std::string_view word_of(WhenFull v);
 std::string_view word_of(Idle v);
-std::string_view word_of(HealthState v);
 
 struct PortConfig {
   std::string name;
@@ -69,39 +69,6 @@ struct ForwarderConfig {
   PortIndex port = kNoPort;  // kNoPort: any port
   std::optional<MacAddress> mac;
   std::optional<uint16_t> vlan;
-};
-
-struct InstanceConfig {
-  std::string id;  // SI-ID
-  IpAddress address;
-  uint16_t port = 0;
-  std::optional<MacAddress> mac;
-  uint32_t max_sessions = 0;  // slots
-  uint16_t weight = 1;        // 0: takes no new flow
-};
-
-struct TimersConfig {  // all in nanoseconds
-  Nanoseconds embryonic = 5 * kSecond;
-  Nanoseconds closing = 10 * kSecond;
-  Nanoseconds time_wait = 60 * kSecond;
-  Nanoseconds reset_grace = 2 * kSecond;
-  Nanoseconds unreplied = 5 * kSecond;  // UDP
-};
-
-struct SciConfig {
-  std::string csci_id;
-  std::string cs_id;
-  std::vector<Endpoint> endpoints;
-  Mode mode = Mode::kNat;
-  Balance balance = Balance::kSlotBased;
-  Nanoseconds affinity_timeout = 300 * kSecond;  // UDP default: 60 s
-  TimersConfig timers;
-  WhenNoneHealthy when_none_healthy = WhenNoneHealthy::kDegraded;
-  WhenFull when_full = WhenFull::kReject;
-  UnknownFlow unknown_flow = UnknownFlow::kReset;
-  double provisional_share = 0.5;  // of an instance's limit, at least one slot (D-45)
-  Nanoseconds drain_deadline = 600 * kSecond;
-  std::vector<InstanceConfig> instances;
 };
 
 struct SiteConfig {

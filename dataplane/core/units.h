@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <limits>
 
+#include "common/time.h"
+
 namespace margay::dp {
 
-// Nanoseconds on the shell's monotonic clock: the TSC in production, the captures' own stamps in replay.
-using Nanoseconds = uint64_t;
-inline constexpr Nanoseconds kMillisecond = 1'000'000;
-inline constexpr Nanoseconds kSecond = 1'000'000'000;
+// On the shell's monotonic clock: the TSC in production, the captures' own stamps in replay.
+using margay::kMillisecond;
+using margay::kSecond;
+using margay::Nanoseconds;
 
 // Time in a flow entry: 10 ms units, modulo 2^32 (497 days). Compare only by tick_after() or a difference:
 // every timeout is far below half of the range.

@@ -54,9 +54,12 @@ std::vector<MacAddress> port_macs(const SiteConfig& site) {
 
 std::unique_ptr<SiteTable> make_table(const ReplayOptions& options) {
   auto table = SiteTable::build(options.site, port_macs(options.site));
-  for (NextHop& hop : table->next_hops) {
-    if (options.assume_neighbours && hop.mac.is_zero()) hop.mac = assumed_mac(hop.address);
+  if (!options.assume_neighbours) return table;
+  SiteLayout layout = table->layout();
+  for (NextHop& hop : layout.next_hops) {
+    if (hop.mac.is_zero()) hop.mac = assumed_mac(hop.address);
   }
+  table->set_layout(std::move(layout));
   return table;
 }
 

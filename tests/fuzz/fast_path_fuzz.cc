@@ -250,7 +250,7 @@ class History {
     auto next = table_->clone();
     ++next->version;
     const auto i = static_cast<dp::InstanceIndex>((what & 7) % next->instances.size());
-    dp::Instance& instance = next->instances[i];
+    dp::Instance& instance = next->instances.edit(i);
     switch (what >> 3 & 7) {
       case 0:
         instance.health = dp::HealthState::kHealthy;

@@ -63,7 +63,7 @@ SiteConfig unknown_flows(dp::UnknownFlow what) {
 }
 Step health(dp::HealthState state) {
   return change([state](dp::SiteTable& t) {
-    for (dp::Instance& i : t.instances) i.health = state;
+    for (size_t i = 0; i < t.instances.size(); ++i) t.instances.edit(i).health = state;
   });
 }
 // The packet comes before anything else that would notice.
@@ -75,7 +75,10 @@ Step health_and(dp::HealthState state, const PacketBuilder& packet) {
 }
 Step administer(dp::Admin admin, dp::Tick drain_deadline) {
   return change([=](dp::SiteTable& t) {
-    for (dp::Instance& i : t.instances) i.admin = admin, i.drain_deadline = drain_deadline;
+    for (size_t i = 0; i < t.instances.size(); ++i) {
+      t.instances.edit(i).admin = admin;
+      t.instances.edit(i).drain_deadline = drain_deadline;
+    }
   });
 }
 

@@ -274,7 +274,7 @@ Rows next_hop_rows() {
       {"waiting packets whose instance went away are dropped",
        nothing_known(),
        {asked, in(0, syn).held(),
-        change([](dp::SiteTable& t) { t.instances[0].health = dp::HealthState::kUnhealthy; }).leaves(0, 0),
+        change([](dp::SiteTable& t) { t.instances.edit(0).health = dp::HealthState::kUnhealthy; }).leaves(0, 0),
         in(1, instance_is).consumed().given_up(DropReason::kInstanceGone)}},
   };
 }

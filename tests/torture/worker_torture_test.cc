@@ -218,7 +218,7 @@ class Torture {
   void change_something() {
     std::unique_ptr<SiteTable> next = table_->clone();
     const InstanceIndex i = random_.below(kInstances);
-    Instance& instance = next->instances[i];
+    Instance& instance = next->instances.edit(i);
     switch (random_.below(4)) {
       case 0:
         instance.weight = static_cast<uint16_t>(random_.below(4));
@@ -245,7 +245,7 @@ class Torture {
 
   void enable_all() {
     std::unique_ptr<SiteTable> next = table_->clone();
-    for (Instance& instance : next->instances) instance.admin = Admin::kEnabled;
+    for (size_t i = 0; i < next->instances.size(); ++i) next->instances.edit(i).admin = Admin::kEnabled;
     publish(std::move(next));
   }
 

@@ -203,7 +203,7 @@ TEST(Bindings, SCI90LimitIsExactAndMayBeLowered) {
   EXPECT_TRUE(site.empty());
 }
 
-dp::Instance& instance_of(SmallSite& site, dp::InstanceIndex i) { return site.table->instances[i]; }
+dp::Instance& instance_of(SmallSite& site, dp::InstanceIndex i) { return site.table->instances.edit(i); }
 
 // D-33: no new flow, sessions live until the deadline; then both ends are reset and the slots come back.
 TEST(Bindings, D33DrainEndsAtItsDeadline) {

@@ -128,12 +128,12 @@ TEST_F(CliCommandsTest, SCI34SCI35SCI93FreeFollowsSessionsAndConditions) {
   }
   for (const dp::HealthState health : {dp::HealthState::kUnhealthy, dp::HealthState::kUnknown}) {
     auto next = cli_.plane.table().clone();
-    next->instances[1].health = health;
+    next->instances.edit(1).health = health;
     cli_.plane.publish(std::move(next));
     EXPECT_EQ(free(), 192);
   }
   auto well = cli_.plane.table().clone();
-  well->instances[1].health = dp::HealthState::kHealthy;
+  well->instances.edit(1).health = dp::HealthState::kHealthy;
   cli_.plane.publish(std::move(well));
 
   for (int n = 0; n < 8; ++n) {  // both FINs acknowledged: the slot is free at once

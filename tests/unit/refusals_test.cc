@@ -101,10 +101,10 @@ TEST(Refusals, D45D46CausesOfSeveralInstances) {
   EXPECT_EQ(passed_over(site, 1, Refusal::kProvisionalSpent), 3u);
   EXPECT_EQ(passed_over(site, 1, Refusal::kNoFreeSlot), 0u);
   EXPECT_EQ(site.slots(1).active, 2u);
-  site.table->instances[1].admin = dp::Admin::kDisabled;
+  site.table->instances.edit(1).admin = dp::Admin::kDisabled;
   site.send(0, syn(5));
   EXPECT_EQ(refused(site, Refusal::kNoFreeSlot), 1u);
-  site.table->instances[0].admin = dp::Admin::kDisabled;
+  site.table->instances.edit(0).admin = dp::Admin::kDisabled;
   site.send(0, syn(6));
   EXPECT_EQ(refused(site, Refusal::kNoHealthyInstance), 1u);
   EXPECT_EQ(drops_in_all(site), 0u);

@@ -148,8 +148,8 @@ TEST(Selector, SCI74SCI75D46Eligibility) {
     dp::SiteConfig config = small_site(2, 10);
     config.scis[0].when_none_healthy = c.when_none;
     SmallSite site(config);
-    site.table->instances[0].health = c.first;
-    site.table->instances[1].health = c.second;
+    site.table->instances.edit(0).health = c.first;
+    site.table->instances.edit(1).health = c.second;
     site.send(0, syn(1));
     if (c.expected < 0) {
       EXPECT_EQ(site.trace.refused, dp::Refusal::kNoHealthyInstance) << c.name;
@@ -162,7 +162,7 @@ TEST(Selector, SCI74SCI75D46Eligibility) {
 // D-46: HEALTHY ones exist and are full: that is not "no healthy instance", and DEGRADED does not help out.
 TEST(Selector, D46FullIsNotUnhealthy) {
   SmallSite site(small_site(2, 1));
-  site.table->instances[1].health = HealthState::kDegraded;
+  site.table->instances.edit(1).health = HealthState::kDegraded;
   site.send(0, syn(1));
   EXPECT_EQ(site.trace.instance, 0u);
   site.send(0, syn(2));

@@ -45,7 +45,7 @@ TEST(SiteTable, NextHopsByPortAndAddress) {
     EXPECT_TRUE(found.insert(h).second);
   }
   EXPECT_EQ(found, (std::set{table->instances[0].next_hop, table->instances[2].next_hop}));
-  EXPECT_EQ(table->find_next_hop(0, ip("192.0.2.1")), table->gateways_v4[0]);
+  EXPECT_EQ(table->find_next_hop(0, ip("192.0.2.1")), table->layout().gateways_v4[0]);
   EXPECT_EQ(table->find_next_hop(1, ip("192.0.2.1")), dp::kNoIndex);
   EXPECT_EQ(table->find_next_hop(0, ip("10.1.0.11")), dp::kNoIndex);
   EXPECT_EQ(table->find_next_hop(1, ip("10.1.0.99")), dp::kNoIndex);
@@ -102,7 +102,8 @@ TEST(SiteTable, InstancesShareAnEndpointAcrossScis) {
   config.scis.push_back(second);
   const auto table = built(config);
   EXPECT_EQ(table->endpoints.size(), 1u);
-  EXPECT_EQ(table->endpoint_of_instance, (std::vector<dp::EndpointIndex>{0, 0}));
+  EXPECT_EQ(table->endpoint_of_instance[0], 0u);
+  EXPECT_EQ(table->endpoint_of_instance[1], 0u);
 }
 
 // D-45: rounded down, at least one; none of nothing.

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// From one site table to the next by a snapshot of the control plane: all of it or nothing. SCIs whose hosts and
+// endpoints stay as they are cost only themselves; where those change, the layout is built anew. Judges what the codec
+// cannot: that the snapshot fits what runs, that indices are free, that hosts can be reached and nothing clashes.
+// The table's thread.
+
+#include <functional>
+#include <memory>
+
+#include "common/result.h"
+#include "dataplane/core/site_table.h"
+
+namespace margay::dp {
+
+struct SiteChange {
+  const SiteConfig& config;                   // ports and forwarders
+  size_t instances_max;                       // indices that this process has memory for
+  std::function<bool(InstanceIndex)> in_use;  // does a binding or a slot still name it?
+  std::function<Tick(Nanoseconds)> to_tick;   // of a time of CLOCK_MONOTONIC, for drain deadlines
+
+  // The error names the SCI and the value.
+  Result<std::unique_ptr<SiteTable>> apply(const SiteTable& now, const shared_table::Snapshot& snapshot) const;
+};
+
+// What the table was built from, complete (base 0), under its own generation.
+shared_table::Snapshot snapshot_of(const SiteTable& table);
+
+}  // namespace margay::dp

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// From one table to the next by a snapshot: all or nothing, stable indices, at the price of what changed.
+#include "dataplane/core/site_change.h"
+
+#include <functional>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace margay::dp {
+namespace {
+
+using shared_table::InstanceRecord;
+using shared_table::SciRecord;
+using shared_table::Snapshot;
+
+const MacAddress kMacs[] = {MacAddress{{2, 0, 0, 0, 0x0f, 0}}};
+
+IpAddress ip(const std::string& text) { return *IpAddress::parse(text); }
+
+SiteConfig ports() {
+  SiteConfig config;
+  PortConfig& port = config.ports.emplace_back();
+  port.name = "net0";
+  port.addresses = {*Prefix::parse("192.0.2.2/24"), *Prefix::parse("10.1.0.2/16")};
+  port.gateways = {ip("192.0.2.1")};
+  config.forwarders.push_back({true, kNoPort, {}, {}});
+  return config;
+}
+
+InstanceRecord instance(uint32_t index, uint16_t generation = 1) {
+  InstanceRecord i;
+  i.index = index;
+  i.generation = generation;
+  i.health = HealthState::kHealthy;
+  i.limit = 100;
+  i.config.id = "si-" + std::to_string(index);
+  i.config.address = ip("10.1." + std::to_string(1 + index / 250) + "." + std::to_string(1 + index % 250));
+  i.config.port = 8080;
+  i.config.max_sessions = 100;
+  return i;
+}
+
+// SCI `index` at 192.0.2.(10 + index):80 with instances first .. first + count - 1.
+SciRecord sci(uint32_t index, uint32_t first, uint32_t count) {
+  SciRecord s;
+  s.index = index;
+  s.policy.csci_id = "192.0.2." + std::to_string(10 + index) + ":80";
+  s.policy.cs_id = "ARS";
+  s.policy.endpoints = {{ip("192.0.2." + std::to_string(10 + index)), 80, Protocol::kTcp}};
+  for (uint32_t i = first; i < first + count; ++i) s.instances.push_back(instance(i));
+  return s;
+}
+
+class SiteChangeTest : public ::testing::Test {
+ protected:
+  Result<std::unique_ptr<SiteTable>> apply(std::vector<SciRecord> scis, bool complete = true,
+                                           std::vector<uint32_t> removed = {}) {
+    Snapshot s;
+    s.generation = table_->generation + 1;
+    s.base = complete ? 0 : table_->generation;
+    s.scis = std::move(scis);
+    s.removed = std::move(removed);
+    return change_.apply(*table_, s);
+  }
+  void take(std::vector<SciRecord> scis, bool complete = true, std::vector<uint32_t> removed = {}) {
+    auto next = apply(std::move(scis), complete, std::move(removed));
+    ASSERT_TRUE(next) << next.error().message;
+    table_ = std::move(*next);
+  }
+  std::string error(std::vector<SciRecord> scis, bool complete = true, std::vector<uint32_t> removed = {}) {
+    auto next = apply(std::move(scis), complete, std::move(removed));
+    return next ? "" : next.error().message;
+  }
+  FrontendIndex frontend(const std::string& address) const {
+    return table_->find_frontend(ip(address), to_wire16(80), Protocol::kTcp);
+  }
+  EndpointIndex endpoint(const std::string& address) const {
+    return table_->find_endpoint(ip(address), to_wire16(8080), Protocol::kTcp);
+  }
+
+  SiteConfig config_ = ports();
+  std::set<InstanceIndex> in_use_;
+  SiteChange change_{config_, 1000, [this](InstanceIndex i) { return in_use_.count(i) > 0; },
+                     [](Nanoseconds t) { return to_tick(t); }};
+  std::unique_ptr<SiteTable> table_ = SiteTable::without_scis(config_, kMacs);
+};
+
+TEST_F(SiteChangeTest, ACompleteSnapshotIsTheSite) {
+  SciRecord first = sci(0, 0, 2);
+  first.instances[1].health = HealthState::kDegraded;
+  first.instances[1].limit = 50;
+  first.instances[1].admin = Admin::kDraining;
+  first.instances[1].drain_deadline = 20 * kSecond;
+  take({first, sci(3, 7, 1)});
+  EXPECT_EQ(table_->generation, 1u);
+  ASSERT_NE(frontend("192.0.2.10"), kNoIndex);
+  EXPECT_EQ(table_->frontends[frontend("192.0.2.10")].sci, 0u);
+  EXPECT_EQ(table_->frontends[frontend("192.0.2.13")].sci, 3u);
+  EXPECT_EQ(table_->instances[1].health, HealthState::kDegraded);
+  EXPECT_EQ(table_->instances[1].limit, 50u);
+  EXPECT_EQ(table_->instances[1].max_sessions, 100u);
+  EXPECT_EQ(table_->instances[1].drain_deadline, 2000u) << "20 s in ticks of 10 ms";
+  EXPECT_EQ(table_->instances[7].sci, 3u);
+  EXPECT_EQ(table_->endpoint_of_instance[7], endpoint("10.1.1.8"));
+  EXPECT_TRUE(table_->scis[1].gone()) << "never used";
+  EXPECT_EQ(snapshot_of(*table_).scis, (std::vector{first, sci(3, 7, 1)}));
+}
+
+TEST_F(SiteChangeTest, AChangeOfHealthSharesTheRest) {
+  std::vector<SciRecord> all;
+  for (uint32_t s = 0; s < 40; ++s) all.push_back(sci(s, s * 20, 20));
+  take(all);
+  all[5].instances[3].health = HealthState::kUnhealthy;
+  auto next = apply({all[5]}, false);
+  ASSERT_TRUE(next);
+  EXPECT_EQ((*next)->instances[103].health, HealthState::kUnhealthy);
+  EXPECT_EQ(table_->instances[103].health, HealthState::kHealthy) << "readers of the old table see the old one";
+  EXPECT_EQ(&(*next)->layout(), &table_->layout());
+  EXPECT_NE(&(*next)->instances[103], &table_->instances[103]);
+  EXPECT_EQ(&(*next)->instances[700], &table_->instances[700]);
+  EXPECT_EQ(&(*next)->scis[39], &table_->scis[39]);
+}
+
+TEST_F(SiteChangeTest, WhatStaysKeepsItsIndices) {
+  take({sci(0, 0, 3), sci(1, 10, 3)});
+  const auto was_frontend = frontend("192.0.2.11");
+  const auto was_endpoint = endpoint("10.1.1.11");
+  const auto was_hop = table_->instances[10].next_hop;
+  SciRecord grown = sci(1, 10, 4);
+  take({grown}, false, {0});
+  EXPECT_EQ(frontend("192.0.2.11"), was_frontend);
+  EXPECT_EQ(endpoint("10.1.1.11"), was_endpoint);
+  EXPECT_EQ(table_->instances[10].next_hop, was_hop);
+  EXPECT_NE(endpoint("10.1.1.14"), kNoIndex) << "the new instance";
+  EXPECT_EQ(frontend("192.0.2.10"), kNoIndex) << "the removed SCI";
+  EXPECT_EQ(endpoint("10.1.1.1"), kNoIndex);
+  EXPECT_EQ(table_->local(ip("192.0.2.10")), LocalKind::kNone) << "no ARP answer for it any more";
+  EXPECT_TRUE(table_->instances[0].gone);
+  EXPECT_FALSE(table_->instances[0].keeps_sessions(0));
+  EXPECT_FALSE(table_->instances[0].takes_new_flows(HealthState::kHealthy));
+  EXPECT_EQ(table_->next_hops[0].address, ip("192.0.2.1")) << "the gateway's";
+}
+
+TEST_F(SiteChangeTest, IndicesThatBindingsNameAreKept) {
+  take({sci(0, 0, 2), sci(1, 10, 1)});
+  const auto old_frontend = frontend("192.0.2.10");
+  const auto old_endpoint = endpoint("10.1.1.1");
+  in_use_ = {0};
+  take({}, false, {0});
+  EXPECT_EQ(table_->endpoint_of_instance[0], old_endpoint) << "its bindings are found by it";
+  EXPECT_EQ(table_->endpoint_of_instance[1], kNoIndex);
+  take({sci(2, 20, 4)}, false);
+  EXPECT_NE(frontend("192.0.2.12"), old_frontend);
+  for (InstanceIndex i = 20; i < 24; ++i) EXPECT_NE(table_->instances[i].endpoint, old_endpoint);
+  in_use_.clear();
+  take({sci(3, 30, 1)}, false);  // nobody names them now: free for the next one
+  std::set<EndpointIndex> endpoints;
+  std::set<FrontendIndex> frontends;
+  take({sci(4, 40, 3)}, false);
+  for (InstanceIndex i = 40; i < 43; ++i) endpoints.insert(table_->instances[i].endpoint);
+  EXPECT_EQ(endpoints.count(old_endpoint), 1u);
+  EXPECT_EQ(frontend("192.0.2.14"), old_frontend);
+}
+
+TEST_F(SiteChangeTest, AnIndexServesAgainUnderAHigherGenerationOnly) {
+  take({sci(0, 0, 2)});
+  SciRecord other = sci(0, 0, 2);
+  other.instances[1] = instance(1);
+  other.instances[1].config.id = "si-new";
+  EXPECT_EQ(
+      error({other}, false),
+      "scis[192.0.2.10:80].instances[si-new]: index 1 is si-1's in generation 1, expected a higher one for another "
+      "instance");
+  other.instances[1].generation = 2;
+  in_use_ = {1};
+  EXPECT_EQ(error({other}, false), "scis[192.0.2.10:80].instances[si-new]: index 1 is still in use by si-1");
+  in_use_.clear();
+  take({other}, false);
+  EXPECT_EQ(table_->instances[1].si_id, "si-new");
+  EXPECT_EQ(table_->instances[1].generation, 2);
+}
+
+TEST_F(SiteChangeTest, WhatDoesNotFitIsRefusedWhole) {
+  take({sci(0, 0, 2), sci(1, 10, 1)});
+  const uint64_t before = table_->version;
+  const auto with = [](SciRecord record, const std::function<void(SciRecord&)>& change) {
+    change(record);
+    return std::vector{record};
+  };
+  EXPECT_EQ(error(with(sci(2, 0, 0), [](SciRecord& s) { s.policy.csci_id = "192.0.2.10:80"; }), false),
+            "scis[192.0.2.10:80]: index 2, expected 0, which it has");
+  EXPECT_EQ(error(with(sci(1, 10, 1), [](SciRecord& s) { s.policy.csci_id = "other"; }), false),
+            "scis[other]: index 1 is still in use by 192.0.2.11:80");
+  EXPECT_EQ(error(with(sci(2, 20, 1), [](SciRecord& s) { s.policy.endpoints[0].address = ip("192.0.2.10"); }), false),
+            "scis[192.0.2.12:80].endpoints: 192.0.2.10:80/tcp belongs to another SCI already");
+  EXPECT_EQ(error({sci(2, 999, 2)}, false), "scis[192.0.2.12:80].instances[si-1000]: index 1000, expected below 1000");
+  EXPECT_EQ(error(with(sci(2, 20, 1), [](SciRecord& s) { s.instances[0].config.address = ip("192.0.2.2"); }), false),
+            "scis[192.0.2.12:80].instances[si-20].address: 192.0.2.2 is an address of the SCI itself");
+  EXPECT_EQ(
+      error(with(sci(2, 20, 1), [](SciRecord& s) { s.instances[0].config.address = ip("2001:db8::1"); }), false),
+      "scis[192.0.2.12:80].instances[si-20].address: 2001:db8::1 is on no port's network and there is no gateway of "
+      "its family");
+  EXPECT_EQ(error(with(sci(2, 20, 1),
+                       [](SciRecord& s) {
+                         s.policy.mode = Mode::kL2Dsr;
+                         s.instances[0].config.address = ip("203.0.113.1");
+                       }),
+                  false),
+            "scis[192.0.2.12:80].instances[si-20].address: 203.0.113.1 is on no port's network, which l2-dsr needs");
+  in_use_ = {10};
+  EXPECT_EQ(error(with(sci(1, 10, 1), [](SciRecord& s) { s.policy.mode = Mode::kL2Dsr; }), false),
+            "scis[192.0.2.11:80]: mode cannot change while bindings of the other mode are there");
+  EXPECT_EQ(error({}, false, {7}), "removed: SCI 7 is no part of the site");
+  EXPECT_EQ(table_->version, before);
+  EXPECT_EQ(frontend("192.0.2.12"), kNoIndex);
+}
+
+TEST_F(SiteChangeTest, GenerationsRiseFromWhatRuns) {
+  take({sci(0, 0, 1)});
+  Snapshot s;
+  s.generation = 1;
+  EXPECT_EQ(change_.apply(*table_, s).error().message, "generation 1, expected above 1, which runs");
+  s.generation = 9;
+  s.base = 5;
+  EXPECT_EQ(change_.apply(*table_, s).error().message, "a change of generation 5, but 1 runs");
+  s.base = 1;
+  EXPECT_TRUE(change_.apply(*table_, s));
+}
+
+}  // namespace
+}  // namespace margay::dp
