@@ -61,9 +61,13 @@ void tell_links(DataPlane& data_plane) {
 
 // The commands and whose turn it is. Shared with the foreground shell's thread, which may outlive run_control().
 struct Commands {
+  explicit Commands(DataPlane& plane) : executor(table, control, [&plane] { plane.begin_turn(); }) {
+    register_commands(table, plane);
+  }
+
   CommandTable table;
   std::mutex control;
-  LocalExecutor executor{table, control};
+  LocalExecutor executor;
   std::atomic<bool> shell_ended{false};
 };
 
@@ -104,8 +108,7 @@ void hold_signals() {
 }
 
 Result<void> run_control(DataPlane& data_plane, bool interactive) {
-  const auto commands = std::make_shared<Commands>();
-  register_commands(commands->table, data_plane);
+  const auto commands = std::make_shared<Commands>(data_plane);
   auto server = CliServer::open(data_plane.config.cli_socket, commands->executor);
   if (!server) return server.error();
   HeartbeatWatch watch(data_plane.shared.worker_counters, data_plane.now());

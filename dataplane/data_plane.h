@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The running data plane as its control thread sees it: what commands read and change. A change makes a new site
-// table and publishes it; workers are never stopped and never waited for. Control thread only.
+// The running data plane as commands and the control plane see it. A change makes a new site table and publishes it;
+// workers are never stopped and never waited for.
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +19,7 @@
 #include "dataplane/core/site_config.h"
 #include "dataplane/core/site_table.h"
 #include "dataplane/mailbox.h"
+#include "dataplane/table_link.h"
 
 namespace margay::dp {
 
@@ -53,37 +58,46 @@ class PortInspector {
   virtual std::vector<LinkChange> follow_links() = 0;
 };
 
-class DataPlane {
+// What an operator has set over what the site says, until it is cleared.
+struct Override {
+  uint16_t generation = 0;  // of the instance that it was meant for
+  std::optional<Admin> admin;
+  Tick drain_deadline = 0;
+  std::optional<uint32_t> max_sessions;
+  std::optional<uint16_t> weight;
+
+  bool empty() const { return !admin && !max_sessions && !weight; }
+};
+
+// Threads: commands take turns as the control thread (common/cli/executor.h); snapshots come by the table thread. Both
+// change the site through here, one at a time, and neither waits for a worker.
+class DataPlane : public SnapshotTarget {
  public:
   using TablePointer = UrcuQsbr::Pointer<const SiteTable>;
 
   DataPlane(SiteConfig site, std::unique_ptr<SiteTable> first, SharedState& shared_state,
-            std::vector<Mailbox>& worker_mailboxes, PortInspector& inspector)
-      : config(std::move(site)),
-        shared(shared_state),
-        mailboxes(worker_mailboxes),
-        ports(inspector),
-        table_(std::move(first)),
-        pointer_(table_.get()) {}
+            std::vector<Mailbox>& worker_mailboxes, PortInspector& inspector);
 
-  const SiteTable& table() const { return *table_; }
   const TablePointer& table_pointer() const { return pointer_; }  // for workers
 
-  // Makes `next` the table of all workers; the old one is freed when no worker can see it any more.
-  void publish(std::unique_ptr<SiteTable> next) {
-    next->version = table_->version + 1;
-    pointer_.publish(next.get());
-    UrcuQsbr::retire(std::exchange(table_, std::move(next)));
-  }
+  // Commands: takes up what was published since the last turn. Each turn begins with it.
+  void begin_turn();
+  // Commands: the table of this turn, its own changes included; stays until the next one begins.
+  const SiteTable& table() const { return *view_; }
+  // Commands: publishes a changed copy. The old table is freed when no worker can see it any more.
+  void change(const std::function<void(SiteTable&)>& edit);
+  // Commands: packets of SCIs are forwarded, or dropped as stopped; false when that is so already.
+  bool set_forwarding(bool on);
+  // Commands: what the operator sets stands over the site file and the control plane.
+  void set(InstanceIndex i, const std::function<void(Override&)>& edit);
+  const Override* override_of(InstanceIndex i) const;
 
-  // Packets of SCIs are forwarded, or dropped as stopped; false when that is so already.
-  bool set_forwarding(bool on) {
-    if (table_->forwarding == on) return false;
-    std::unique_ptr<SiteTable> next = table_->clone();
-    next->forwarding = on;
-    publish(std::move(next));
-    return true;
-  }
+  // Table thread.
+  uint64_t generation() const override;
+  shared_table::Snapshot complete() const override;
+  Result<void> apply(const shared_table::Snapshot& snapshot) override;
+  // Every worker uses this table version or a later one. Any thread.
+  uint64_t passed() const { return passed_.load(std::memory_order_acquire); }
 
   const SiteConfig config;
   SharedState& shared;
@@ -93,8 +107,21 @@ class DataPlane {
   Nanoseconds (*now)() = nullptr;  // the workers' clock
 
  private:
-  std::unique_ptr<SiteTable> table_;
+  struct Retired;
+
+  void publish(std::unique_ptr<SiteTable> next);
+  void settle(SiteTable& next, InstanceIndex i) const;
+  void charge(const SiteTable& next, InstanceIndex i);
+  bool in_use(InstanceIndex i) const;
+  Tick tick_at(Nanoseconds monotonic) const;
+
+  mutable std::mutex mutex_;  // of what follows
+  std::shared_ptr<const SiteTable> current_;
+  std::map<InstanceIndex, Override> overrides_;
+
+  std::shared_ptr<const SiteTable> view_;  // of the commands' turn
   TablePointer pointer_;
+  std::atomic<uint64_t> passed_;
 };
 
 }  // namespace margay::dp

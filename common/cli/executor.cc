@@ -19,6 +19,7 @@ CommandResult call(const ParsedLine& parsed, Reply& reply) {
 
 Answer LocalExecutor::run(std::string_view line, bool json, const Reply::Sink& sink) {
   const std::lock_guard lock(control_);
+  if (begin_turn_) begin_turn_();
   ParsedLine parsed;
   if (CommandResult r = table_.parse(line, parsed); !r) return {r};
   if (parsed.command == nullptr) return {};
@@ -30,6 +31,7 @@ Answer LocalExecutor::run(std::string_view line, bool json, const Reply::Sink& s
 
 Completion LocalExecutor::complete(std::string_view line) {
   const std::lock_guard lock(control_);
+  if (begin_turn_) begin_turn_();
   return table_.complete(line);
 }
 

@@ -4,6 +4,7 @@
 // Something that carries out command lines: the daemon's own table (LocalExecutor) or a connection to it (Client).
 // The shell runs over either.
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -31,7 +32,9 @@ class Executor {
 // holds it is the daemon's control thread for that moment. Any thread. REQUIRES: table and mutex outlive it.
 class LocalExecutor : public Executor {
  public:
-  LocalExecutor(const CommandTable& table, std::mutex& control) : table_(table), control_(control) {}
+  // `begin_turn` is called before each command and completion, if it is given.
+  LocalExecutor(const CommandTable& table, std::mutex& control, std::function<void()> begin_turn = {})
+      : table_(table), control_(control), begin_turn_(std::move(begin_turn)) {}
 
   Answer run(std::string_view line, bool json, const Reply::Sink& sink) override;
   Completion complete(std::string_view line) override;
@@ -39,6 +42,7 @@ class LocalExecutor : public Executor {
  private:
   const CommandTable& table_;
   std::mutex& control_;
+  std::function<void()> begin_turn_;
 };
 
 // Gives an answer to its sink only once the executor behind it is done, so that a sink that blocks, a terminal,

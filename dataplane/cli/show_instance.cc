@@ -9,23 +9,14 @@
 namespace margay::dp {
 namespace {
 
-const InstanceConfig* configured(const SiteConfig& config, const std::string& csci_id, const std::string& si_id) {
-  for (const SciConfig& sci : config.scis) {
-    if (sci.csci_id != csci_id) continue;
-    const auto found = std::find_if(sci.instances.begin(), sci.instances.end(),
-                                    [&](const InstanceConfig& instance) { return instance.id == si_id; });
-    return found == sci.instances.end() ? nullptr : &*found;
-  }
-  return nullptr;
-}
-
 // What stands over the site file: an operator has set it.
-std::vector<std::string> set_by_operator(const Instance& instance, const InstanceConfig* file) {
-  std::vector<std::string> set;
-  if (instance.admin != Admin::kEnabled) set.emplace_back("admin");
-  if (file != nullptr && file->max_sessions != instance.max_sessions) set.emplace_back("max-sessions");
-  if (file != nullptr && file->weight != instance.weight) set.emplace_back("weight");
-  return set;
+std::vector<std::string> set_by_operator(const Override* set) {
+  std::vector<std::string> names;
+  if (set == nullptr) return names;
+  if (set->admin) names.emplace_back("admin");
+  if (set->max_sessions) names.emplace_back("max-sessions");
+  if (set->weight) names.emplace_back("weight");
+  return names;
 }
 
 Cell drain_seconds_left(const DataPlane& plane, const Instance& instance) {
@@ -38,12 +29,11 @@ uint64_t passed_over(const InstanceTotals& t, Refusal why) { return t.passed_ove
 void show(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply) {
   const Instance& instance = plane.table().instances[i];
   const InstanceTotals t = totals_of(plane.shared, i);
-  const InstanceConfig* file = configured(plane.config, sci.csci_id, instance.si_id);
   reply.row({sci.csci_id, instance.si_id, address_of(instance), name_of(instance.health), name_of(instance.admin),
              drain_seconds_left(plane, instance), instance.weight, instance.max_sessions,
-             set_by_operator(instance, file), t.active, t.bindings, t.opened, passed_over(t, Refusal::kNoFreeSlot),
-             passed_over(t, Refusal::kProvisionalSpent), passed_over(t, Refusal::kEndpointConflict), t.packets_in,
-             t.bytes_in, t.packets_out, t.bytes_out});
+             set_by_operator(plane.override_of(i)), t.active, t.bindings, t.opened,
+             passed_over(t, Refusal::kNoFreeSlot), passed_over(t, Refusal::kProvisionalSpent),
+             passed_over(t, Refusal::kEndpointConflict), t.packets_in, t.bytes_in, t.packets_out, t.bytes_out});
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ class Counter {
  public:
   void add(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
   void subtract(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) - n, std::memory_order_relaxed); }
+  void set(uint64_t n) { value_.store(n, std::memory_order_relaxed); }
   uint64_t get() const { return value_.load(std::memory_order_relaxed); }
 
  private:
@@ -31,6 +32,7 @@ inline constexpr size_t kEndReasons = 8;
 std::string_view name_of(EndReason r);  // "fin"
 
 struct alignas(kCacheLine) InstanceCounters {  // per worker and instance
+  Counter generation;                          // of the instance that they count for
   Counter packets_in, bytes_in;                // from clients
   Counter packets_out, bytes_out;              // from the instance, modes with two directions
   Counter active;                              // sessions that hold a slot now
@@ -41,6 +43,14 @@ struct alignas(kCacheLine) InstanceCounters {  // per worker and instance
   std::array<Counter, kRefusals> passed_over;
 
   void pass_over(Refusal why) { passed_over[static_cast<size_t>(why)].add(); }
+  // Worker: an index that serves again begins at 0. REQUIRES: no binding names the instance that had it before.
+  void serve(uint16_t now) {
+    if (generation.get() == now) return;
+    for (Counter* c : {&packets_in, &bytes_in, &packets_out, &bytes_out, &opened}) c->set(0);
+    for (Counter& c : ended) c.set(0);
+    for (Counter& c : passed_over) c.set(0);
+    generation.set(now);
+  }
 };
 
 struct alignas(kCacheLine) SciCounters {   // per worker and SCI

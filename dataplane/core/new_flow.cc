@@ -102,6 +102,7 @@ Refusal FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted,
 
 Refusal FastPath::charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional) {
   const uint16_t generation = table.instances[i].generation;
+  shared_.counters(config_.self, i).serve(generation);
   if (!shared_.slots.take(i, generation, config_.self)) return Refusal::kNoFreeSlot;
   flags = kHoldsSlot;
   if (!provisional) return Refusal::kNone;

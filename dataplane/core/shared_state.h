@@ -25,11 +25,14 @@ struct SharedState {
 
   // Control thread, before the workers start.
   void open_instances(const SiteTable& table) {
-    for (InstanceIndex i = 0; i < table.instances.size(); ++i) {
-      const Instance& instance = table.instances[i];
-      slots.open(i, instance.generation, instance.limit);
-      provisional.open(i, instance.generation, provisional_limit(share(table, i), instance.limit));
-    }
+    for (InstanceIndex i = 0; i < table.instances.size(); ++i) open(table, i);
+  }
+
+  // The table's thread: begins the use of an index that nobody uses.
+  void open(const SiteTable& table, InstanceIndex i) {
+    const Instance& instance = table.instances[i];
+    slots.open(i, instance.generation, instance.limit);
+    provisional.open(i, instance.generation, provisional_limit(share(table, i), instance.limit));
   }
 
   // Control thread: `set instance ... max-sessions`. 0 <= limit <= SlotLedger::kLimitMax.
@@ -54,6 +57,13 @@ struct SharedState {
     uint64_t sum = 0;
     for (size_t w = 0; w < workers; ++w)
       sum += sci_counters[w * scis_max + sci].refused[static_cast<size_t>(why)].get();
+    return sum;
+  }
+
+  // Entries that name the instance, slot or not, over all workers. Any thread.
+  uint64_t bindings(InstanceIndex i) const {
+    uint64_t sum = 0;
+    for (size_t w = 0; w < workers; ++w) sum += counters(static_cast<WorkerIndex>(w), i).bindings.get();
     return sum;
   }
 

@@ -87,6 +87,10 @@ class Applier {
   }
 
   Result<void> check_sci(const SciRecord& sci) const {
+    if (sci.index >= change_.scis_max) {
+      return Error{name_of(sci) + ": index " + std::to_string(sci.index) + ", expected below " +
+                   std::to_string(change_.scis_max)};
+    }
     const bool was_there = sci.index < now_.scis.size() && now_.scis[sci.index].csci_id == sci.policy.csci_id;
     if (!was_there) {
       if (auto done = check_new(sci); !done) return done;

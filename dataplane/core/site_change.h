@@ -15,8 +15,9 @@
 namespace margay::dp {
 
 struct SiteChange {
-  const SiteConfig& config;                   // ports and forwarders
-  size_t instances_max;                       // indices that this process has memory for
+  const SiteConfig& config;  // ports and forwarders
+  size_t instances_max;      // indices that this process has memory for
+  size_t scis_max;
   std::function<bool(InstanceIndex)> in_use;  // does a binding or a slot still name it?
   std::function<Tick(Nanoseconds)> to_tick;   // of a time of CLOCK_MONOTONIC, for drain deadlines
 

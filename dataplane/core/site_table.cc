@@ -38,7 +38,7 @@ std::unique_ptr<SiteTable> SiteTable::without_scis(const SiteConfig& config, std
 
 std::unique_ptr<SiteTable> SiteTable::build(const SiteConfig& config, std::span<const MacAddress> port_macs) {
   const auto bare = without_scis(config, port_macs);
-  SiteChange change{config, shared_table::kInstancesMax, [](InstanceIndex) { return false; },
+  SiteChange change{config, shared_table::kInstancesMax, shared_table::kScisMax, [](InstanceIndex) { return false; },
                     [](Nanoseconds) { return Tick{0}; }};
   auto table = change.apply(*bare, snapshot_of(config));
   MARGAY_CHECK(table);

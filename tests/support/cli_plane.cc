@@ -112,7 +112,7 @@ CliPlane::CliPlane()
       mailboxes_(kWorkers),
       shared(arena_, kWorkers, 8, 2),
       plane(small_site(), build(small_site()), shared, mailboxes_, ports),
-      executor(table, control_) {
+      executor(table, control_, [this] { plane.begin_turn(); }) {
   plane.now = [] { return kNow; };
   shared.open_instances(plane.table());
   for (size_t w = 0; w < kWorkers; ++w) {

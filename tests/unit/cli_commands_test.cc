@@ -127,14 +127,10 @@ TEST_F(CliCommandsTest, SCI34SCI35SCI93FreeFollowsSessionsAndConditions) {
     EXPECT_EQ(free(), 192 + 40) << condition;
   }
   for (const dp::HealthState health : {dp::HealthState::kUnhealthy, dp::HealthState::kUnknown}) {
-    auto next = cli_.plane.table().clone();
-    next->instances.edit(1).health = health;
-    cli_.plane.publish(std::move(next));
+    cli_.plane.change([health](dp::SiteTable& next) { next.instances.edit(1).health = health; });
     EXPECT_EQ(free(), 192);
   }
-  auto well = cli_.plane.table().clone();
-  well->instances.edit(1).health = dp::HealthState::kHealthy;
-  cli_.plane.publish(std::move(well));
+  cli_.plane.change([](dp::SiteTable& next) { next.instances.edit(1).health = dp::HealthState::kHealthy; });
 
   for (int n = 0; n < 8; ++n) {  // both FINs acknowledged: the slot is free at once
     const auto reply =

@@ -81,7 +81,7 @@ class SiteChangeTest : public ::testing::Test {
 
   SiteConfig config_ = ports();
   std::set<InstanceIndex> in_use_;
-  SiteChange change_{config_, 1000, [this](InstanceIndex i) { return in_use_.count(i) > 0; },
+  SiteChange change_{config_, 1000, 100, [this](InstanceIndex i) { return in_use_.count(i) > 0; },
                      [](Nanoseconds t) { return to_tick(t); }};
   std::unique_ptr<SiteTable> table_ = SiteTable::without_scis(config_, kMacs);
 };

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataplane/data_plane.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <set>
+
+#include "dataplane/core/site_change.h"
+
+namespace margay::dp {
+
+using shared_table::InstanceRecord;
+using shared_table::SciRecord;
+using shared_table::Snapshot;
+
+namespace {
+
+const InstanceRecord& record_of(const SiteTable& table, InstanceIndex i) {
+  const auto& records = table.scis[table.instances[i].sci].record->instances;
+  return *std::find_if(records.begin(), records.end(), [&](const InstanceRecord& r) { return r.index == i; });
+}
+
+// Those that a snapshot may have changed.
+std::set<InstanceIndex> touched_by(const Snapshot& snapshot, const SiteTable& before, const SiteTable& after) {
+  std::set<InstanceIndex> touched;
+  const auto add = [&](const SiteTable& table, SciIndex s) {
+    if (s < table.scis.size()) touched.insert(table.scis[s].instances.begin(), table.scis[s].instances.end());
+  };
+  const auto add_both = [&](SciIndex s) { add(before, s), add(after, s); };
+  for (const SciRecord& sci : snapshot.scis) add_both(sci.index);
+  for (const SciIndex s : snapshot.removed) add_both(s);
+  if (snapshot.base == 0) {
+    for (SciIndex s = 0; s < before.scis.size(); ++s) add(before, s);
+  }
+  return touched;
+}
+
+Nanoseconds monotonic_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<Nanoseconds>(now.tv_sec) * kSecond + static_cast<Nanoseconds>(now.tv_nsec);
+}
+
+}  // namespace
+
+// Goes once every worker has passed a quiescent state after a publication: then nobody has the old table, and all have
+// the new one or a later one.
+struct DataPlane::Retired {
+  std::shared_ptr<const SiteTable> table;
+  uint64_t version = 0;  // of the table that took its place
+  std::atomic<uint64_t>* passed = nullptr;
+
+  ~Retired() { passed->store(version, std::memory_order_release); }
+};
+
+DataPlane::DataPlane(SiteConfig site, std::unique_ptr<SiteTable> first, SharedState& shared_state,
+                     std::vector<Mailbox>& worker_mailboxes, PortInspector& inspector)
+    : config(std::move(site)),
+      shared(shared_state),
+      mailboxes(worker_mailboxes),
+      ports(inspector),
+      current_(std::move(first)),
+      view_(current_),
+      pointer_(current_.get()),
+      passed_(current_->version) {}
+
+void DataPlane::begin_turn() {
+  const std::lock_guard lock(mutex_);
+  view_ = current_;
+}
+
+void DataPlane::publish(std::unique_ptr<SiteTable> next) {
+  next->version = current_->version + 1;
+  auto retired = std::make_unique<Retired>();
+  retired->version = next->version;
+  retired->passed = &passed_;
+  pointer_.publish(next.get());
+  retired->table = std::exchange(current_, std::move(next));
+  UrcuQsbr::retire(std::move(retired));
+}
+
+void DataPlane::change(const std::function<void(SiteTable&)>& edit) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<SiteTable> next = current_->clone();
+  edit(*next);
+  publish(std::move(next));
+  view_ = current_;
+}
+
+bool DataPlane::set_forwarding(bool on) {
+  if (view_->forwarding == on) return false;
+  change([on](SiteTable& next) { next.forwarding = on; });
+  return true;
+}
+
+void DataPlane::set(InstanceIndex i, const std::function<void(Override&)>& edit) {
+  change([&](SiteTable& next) {
+    if (next.instances[i].gone) return;  // went meanwhile
+    Override& set = overrides_[i];
+    set.generation = next.instances[i].generation;
+    edit(set);
+    if (set.admin && *set.admin == record_of(next, i).admin && *set.admin == Admin::kEnabled) set.admin.reset();
+    settle(next, i);
+    if (set.empty()) overrides_.erase(i);
+    charge(next, i);
+  });
+}
+
+const Override* DataPlane::override_of(InstanceIndex i) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = overrides_.find(i);
+  return found == overrides_.end() ? nullptr : &found->second;
+}
+
+// What holds for an instance: the record, with what the operator has set over it.
+void DataPlane::settle(SiteTable& next, InstanceIndex i) const {
+  const auto found = overrides_.find(i);
+  const Override set = found == overrides_.end() ? Override{} : found->second;
+  const InstanceRecord& record = record_of(next, i);
+  Instance& instance = next.instances.edit(i);
+  instance.admin = set.admin.value_or(record.admin);
+  if (instance.admin != Admin::kDraining) {
+    instance.drain_deadline = 0;
+  } else {
+    instance.drain_deadline = set.admin ? set.drain_deadline : tick_at(record.drain_deadline);
+  }
+  instance.weight = set.weight.value_or(record.config.weight);
+  instance.max_sessions = set.max_sessions.value_or(record.config.max_sessions);
+  instance.limit = record.limit;
+  if (!set.max_sessions) return;
+  // The same share of the operator's number as the control plane gave of its own.
+  const uint64_t of = record.config.max_sessions;
+  instance.limit = of == 0 ? *set.max_sessions : static_cast<uint32_t>(uint64_t{*set.max_sessions} * record.limit / of);
+}
+
+// The ledger follows the table that is about to be published: limits hold from here on, whichever table a worker has.
+void DataPlane::charge(const SiteTable& next, InstanceIndex i) {
+  const Instance& instance = next.instances[i];
+  if (instance.gone) return shared.set_limit(next, i, 0);
+  const bool is_new = i >= current_->instances.size() || current_->instances[i].si_id.empty() ||
+                      current_->instances[i].generation != instance.generation;
+  if (is_new) return shared.open(next, i);
+  shared.set_limit(next, i, instance.limit);
+}
+
+uint64_t DataPlane::generation() const {
+  const std::lock_guard lock(mutex_);
+  return current_->generation;
+}
+
+Snapshot DataPlane::complete() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_of(*current_);
+}
+
+Result<void> DataPlane::apply(const Snapshot& snapshot) {
+  const std::lock_guard lock(mutex_);
+  const SiteChange change{config, shared.instances_max, shared.scis_max, [this](InstanceIndex i) { return in_use(i); },
+                          [this](Nanoseconds t) { return tick_at(t); }};
+  auto next = change.apply(*current_, snapshot);
+  if (!next) return next.error();
+  for (const InstanceIndex i : touched_by(snapshot, *current_, **next)) {
+    const auto set = overrides_.find(i);
+    const Instance& instance = (*next)->instances[i];
+    if (set != overrides_.end() && (instance.gone || set->second.generation != instance.generation)) {
+      overrides_.erase(set);
+    } else if (set != overrides_.end()) {
+      settle(**next, i);
+    }
+    charge(**next, i);
+  }
+  publish(std::move(*next));
+  return {};
+}
+
+// May a binding, a slot, or a worker that has an older table still name it?
+bool DataPlane::in_use(InstanceIndex i) const {
+  if (passed() < current_->version || shared.bindings(i) > 0) return true;
+  return !shared.slots.reclaim(i) || !shared.provisional.reclaim(i);
+}
+
+Tick DataPlane::tick_at(Nanoseconds monotonic) const {
+  const Nanoseconds here = monotonic_now();
+  return to_tick(now() + (monotonic > here ? monotonic - here : 0));
+}
+
+}  // namespace margay::dp
