@@ -1,20 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The conditions of a service instance that both planes know.
+// The conditions of a service instance, as both planes name them.
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace margay {
 
-// Health of a service instance (SCI-53). Not to be mixed with the state of an SCI as a source of reports (D-5).
+// Health of a service instance (SCI-53). Not to be mixed with the state of a source of reports, which has a type of
+// its own (D-5).
 enum class HealthState : uint8_t { kHealthy, kDegraded, kUnhealthy, kUnknown };
 inline constexpr size_t kHealthStates = 4;
-std::string_view name_of(HealthState s);  // "HEALTHY"
+
+constexpr std::string_view name_of(HealthState s) {
+  switch (s) {
+    case HealthState::kHealthy:
+      return "HEALTHY";
+    case HealthState::kDegraded:
+      return "DEGRADED";
+    case HealthState::kUnhealthy:
+      return "UNHEALTHY";
+    case HealthState::kUnknown:
+      return "UNKNOWN";
+  }
+  return "?";
+}
+
+// New flows and GAS want one of these two; UNKNOWN counts as UNHEALTHY until confirmed (SCI-60).
+constexpr bool serves(HealthState s) { return s == HealthState::kHealthy || s == HealthState::kDegraded; }
 
 // Administrative condition of an instance, beside its health (D-33).
 enum class Admin : uint8_t { kEnabled, kDraining, kDisabled };
-std::string_view name_of(Admin a);  // "enabled"
+
+constexpr std::string_view name_of(Admin a) {
+  switch (a) {
+    case Admin::kEnabled:
+      return "enabled";
+    case Admin::kDraining:
+      return "draining";
+    case Admin::kDisabled:
+      return "disabled";
+  }
+  return "?";
+}
 
 }  // namespace margay

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/net.h"
-#include "common/time.h"
+#include "common/units.h"
 
 namespace margay {
 

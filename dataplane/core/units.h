@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "common/time.h"
+#include "common/units.h"
 
 namespace margay::dp {
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A factor or percentage out of a configuration, kept as an integer number of billionths: 0.29 of 100 is 29 and not
+// 28.999..., and 110 is not more than 10 % above 100. Every operation is exact and cannot overflow.
+
+#include <cstdint>
+
+namespace margay {
+
+class Share {
+ public:
+  static constexpr uint64_t kOne = 1'000'000'000;
+
+  constexpr Share() = default;
+  // REQUIRES: 0 <= value <= 4, so that a product with 32 bits fits into 64
+  explicit constexpr Share(double value) : billionths_(static_cast<uint64_t>(value * kOne + 0.5)) {}
+
+  constexpr double value() const { return static_cast<double>(billionths_) / kOne; }
+  constexpr uint32_t floor_of(uint32_t n) const { return static_cast<uint32_t>(billionths_ * n / kOne); }
+  // |difference| is more than this share of the base
+  constexpr bool exceeded_by(uint32_t difference, uint32_t base) const {
+    return difference * kOne > billionths_ * base;
+  }
+
+  constexpr bool operator==(const Share&) const = default;
+
+ private:
+  uint64_t billionths_ = 0;
+};
+
+}  // namespace margay
