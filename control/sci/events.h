@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the control plane of an SCI is told, and what it wants done. Plain values with the instance's SI-ID in them, so
+// that a recorded stream of them can be read and replayed.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/histogram.h"
+#include "control/sci/health.h"
+#include "control/sci/metrics.h"
+#include "control/sci/report.h"
+
+namespace margay::control {
+
+struct Time {
+  Nanoseconds monotonic = 0;
+  int64_t unix_ms = 0;  // for the time stamps of reports, nothing else
+};
+
+// ---- events
+
+// The answer to a ProbeRequest. Refused, reset, timed out, a wrong status: kFail. No socket, no route: kError (D-54).
+struct CheckResult {
+  std::string id;
+  CheckKind kind{};
+  uint64_t serial = 0;
+  Outcome outcome{};
+  Nanoseconds latency = 0;
+  std::string detail;
+};
+// The answer to a ScrapeRequest.
+struct ScrapeResult {
+  std::string id;
+  uint64_t serial = 0;
+  bool ok = false;
+  std::vector<Sample> samples;
+};
+// The data plane's counters; instances that are not named keep theirs.
+struct LedgerCounts {
+  uint32_t active = 0;                 // slots held
+  uint32_t provisional = 0;            // those of them that no proven flow holds
+  std::optional<uint32_t> limit = {};  // an operator's, below the configured one
+  Admin admin = Admin::kEnabled;
+};
+struct LedgerSample {
+  struct Entry {
+    std::string id;
+    LedgerCounts counts;
+    Histogram responses;  // times from request to first response, since the data plane's start
+  };
+  std::vector<Entry> instances;
+};
+struct DataPlaneLost {  // dead or frozen: GAS is 0
+  std::string why;
+};
+struct DataPlaneBack {};  // its next LedgerSample counts again
+struct OperatorDrain {
+  std::optional<std::string> id;  // absent: the whole SCI
+  bool on = true;
+};
+struct SecurityNotice {
+  std::string what;
+};
+struct ConfigChanged {  // of the same CSCI-ID
+  SciConfig config;
+};
+struct Pull {};  // the C-SMA asks
+struct Stop {};
+struct Tick {};
+
+using Event = std::variant<CheckResult, ScrapeResult, LedgerSample, DataPlaneLost, DataPlaneBack, OperatorDrain,
+                           SecurityNotice, ConfigChanged, Pull, Stop, Tick>;
+
+// ---- actions
+
+struct ProbeRequest {
+  std::string id;
+  CheckKind kind{};
+  uint64_t serial = 0;
+  std::string url;  // empty: TCP connect to address and port
+  std::string address;
+  uint16_t port = 0;
+  Nanoseconds deadline = 0;
+};
+struct ScrapeRequest {
+  std::string id;
+  uint64_t serial = 0;
+  std::string url;
+  Nanoseconds deadline = 0;
+};
+// For the data plane. An instance that is not named stays as it is.
+struct TableChanged {
+  struct Entry {
+    std::string id;
+    HealthState health{};
+    Admin admin{};
+    uint32_t limit = 0;  // D-7: for new flows
+    uint32_t weight = 0;
+    bool operator==(const Entry&) const = default;
+  };
+  std::vector<Entry> changed;
+  std::vector<std::string> removed;
+};
+struct Transition {
+  std::string id;
+  HealthChange change;
+};
+struct ReportReady {
+  Report report;
+};
+
+using Action = std::variant<ProbeRequest, ScrapeRequest, TableChanged, Transition, ReportReady>;
+
+}  // namespace margay::control

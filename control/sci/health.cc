@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/sci/health.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace margay::control {
+namespace {
+
+constexpr auto kHealthy = HealthState::kHealthy;
+constexpr auto kDegraded = HealthState::kDegraded;
+constexpr auto kUnhealthy = HealthState::kUnhealthy;
+constexpr auto kUnknown = HealthState::kUnknown;
+
+constexpr CheckKind kProbes[] = {CheckKind::kLiveness, CheckKind::kReadiness};
+
+}  // namespace
+
+std::string_view name_of(CheckKind k) {
+  switch (k) {
+    case CheckKind::kLiveness:
+      return "liveness";
+    case CheckKind::kReadiness:
+      return "readiness";
+    case CheckKind::kPerformance:
+      return "performance";
+  }
+  return "?";
+}
+
+// Figure 2 with D-24. kDown: a probe fell. kSlow: performance fell. kBlind: the prober cannot judge. kReachable: the
+// probes that have to rise did, performance has not. kRisen: all that have to rise did; kRisenAtOnce: the same with
+// `recovery: direct`.
+const std::array<std::array<HealthState, HealthMonitor::kEvents>, kHealthStates> HealthMonitor::kTable = {{
+    // kNone     kDown       kSlow       kBlind    kReachable  kRisen     kRisenAtOnce
+    {kHealthy, kUnhealthy, kDegraded, kUnknown, kHealthy, kHealthy, kHealthy},       // HEALTHY
+    {kDegraded, kUnhealthy, kDegraded, kUnknown, kDegraded, kHealthy, kHealthy},     // DEGRADED
+    {kUnhealthy, kUnhealthy, kUnhealthy, kUnknown, kDegraded, kDegraded, kHealthy},  // UNHEALTHY
+    {kUnknown, kUnhealthy, kUnknown, kUnknown, kHealthy, kHealthy, kHealthy},        // UNKNOWN
+}};
+
+HealthMonitor::HealthMonitor(const HealthConfig& config, Nanoseconds now) : since_(now) {
+  take(config);
+  state_ = probed() ? kUnknown : kHealthy;
+  held_down_ = probed();
+}
+
+HealthMonitor::HealthMonitor(const HealthConfig& config, Nanoseconds now, HealthState known, Nanoseconds age)
+    : state_(known), since_(now > age ? now - age : 0), held_down_(!serves(known)) {
+  take(config);
+  if (known != kHealthy && known != kUnknown) mark_all();
+}
+
+void HealthMonitor::take(const HealthConfig& config) {
+  const auto take_kind = [this](CheckKind k, const auto& check) {
+    Kind& kind = of(k);
+    if (!check) {
+      kind = Kind{};
+      return;
+    }
+    kind.configured = true;
+    kind.fall = check->fall;
+    kind.rise = check->rise;
+  };
+  recovery_ = config.recovery;
+  take_kind(CheckKind::kLiveness, config.liveness);
+  take_kind(CheckKind::kReadiness, config.readiness);
+  take_kind(CheckKind::kPerformance, config.performance);
+}
+
+void HealthMonitor::mark_all() {
+  for (Kind& kind : kinds_) kind.marked = kind.configured;
+}
+
+std::optional<HealthChange> HealthMonitor::configure(const HealthConfig& config, Nanoseconds now) {
+  take(config);
+  if (state_ == kHealthy) return std::nullopt;
+  const auto marked = [](const Kind& kind) { return kind.marked; };
+  if (state_ != kUnknown && std::none_of(kinds_.begin(), kinds_.end(), marked)) mark_all();
+  const bool waits = state_ == kUnknown ? probed() : std::any_of(kinds_.begin(), kinds_.end(), marked);
+  if (waits) return std::nullopt;
+  return enter(kHealthy, {.kind = {}, .outcome = {}, .count = 0, .detail = "no check is configured"}, now);
+}
+
+std::optional<HealthChange> HealthMonitor::on_check(CheckKind k, Outcome outcome, std::string detail, Nanoseconds now) {
+  Kind& kind = of(k);
+  if (!kind.configured) return std::nullopt;
+  uint32_t& run = outcome == Outcome::kPass ? kind.passes : outcome == Outcome::kFail ? kind.fails : kind.errors;
+  const uint32_t count = run + 1;
+  if (outcome != Outcome::kError) kind.passes = kind.fails = kind.errors = 0;
+  run = count;
+  if (outcome == Outcome::kFail && count >= kind.fall) kind.marked = true;
+
+  const HealthState to = kTable[static_cast<size_t>(state_)][static_cast<size_t>(judge(k, outcome))];
+  if (to == state_) return std::nullopt;
+  return enter(to, {k, outcome, count, std::move(detail)}, now);
+}
+
+HealthMonitor::Event HealthMonitor::judge(CheckKind k, Outcome outcome) const {
+  const Kind& kind = of(k);
+  switch (outcome) {
+    case Outcome::kPass:
+      return judge_pass();
+    case Outcome::kFail:
+      if (kind.fails < kind.fall) return Event::kNone;
+      return k == CheckKind::kPerformance ? Event::kSlow : Event::kDown;
+    case Outcome::kError:
+      return k != CheckKind::kPerformance && kind.errors >= kind.fall ? Event::kBlind : Event::kNone;
+  }
+  return Event::kNone;
+}
+
+HealthMonitor::Event HealthMonitor::judge_pass() const {
+  const auto risen = [this](const Kind& kind) {
+    const bool has_to_rise = state_ == kUnknown ? kind.configured : kind.marked;
+    return !has_to_rise || kind.passes >= kind.rise;
+  };
+  for (const CheckKind k : kProbes) {
+    if (!risen(of(k))) return Event::kNone;
+  }
+  if (!risen(of(CheckKind::kPerformance))) return Event::kReachable;
+  return recovery_ == Recovery::kDirect ? Event::kRisenAtOnce : Event::kRisen;
+}
+
+// Each state wants M passes of its own (Figure 2); what stays are the marks, until UNKNOWN, where nothing is known, or
+// HEALTHY.
+HealthChange HealthMonitor::enter(HealthState to, HealthCause cause, Nanoseconds now) {
+  const bool recovery = to == kHealthy && held_down_;
+  HealthChange change{state_, to, now, now - since_, recovery, std::move(cause)};
+  for (Kind& kind : kinds_) {
+    kind.passes = 0;
+    if (to == kUnknown) kind.fails = kind.errors = 0;
+    if (to == kHealthy || to == kUnknown) kind.marked = false;
+  }
+  held_down_ = to != kHealthy && (held_down_ || !serves(to));
+  state_ = to;
+  since_ = now;
+  return change;
+}
+
+bool HealthMonitor::confirming(CheckKind k) const {
+  const Kind& kind = of(k);
+  const bool unconfirmed = state_ == kUnknown && k != CheckKind::kPerformance;
+  return unconfirmed || kind.marked || kind.fails > 0 || kind.errors > 0;
+}
+
+}  // namespace margay::control

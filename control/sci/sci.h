@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The control plane of one Service Contact Instance: wires Metric Collector, Metric Aggregator, Health Monitor and
+// Reporting Interface (SCI-7). Pure: events and the time go in, actions come out; the same stream and seed give the
+// same actions. One thread. Time must not go back.
+//
+// Nothing is reported before the first counters of the data plane, or the news that there are none, or a second of
+// neither: a control plane that takes over must not say GAS 0 of a site that runs.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "control/sci/check_plan.h"
+#include "control/sci/events.h"
+#include "control/sci/performance.h"
+#include "control/sci/reporting.h"
+#include "control/sci/response_window.h"
+
+namespace margay::control {
+
+class Sci {
+ public:
+  struct Known {  // health out of the data plane's running snapshot
+    std::string id;
+    HealthState health{};
+    Nanoseconds age = 0;
+  };
+
+  static constexpr size_t kWorkMax = 64;  // pieces of work begun by one event
+  static constexpr Nanoseconds kStartPatience = kSecond;
+
+  Sci(const SciConfig& config, uint64_t seed, uint64_t epoch, const std::vector<Known>& known, Nanoseconds now);
+
+  std::vector<Action> handle(const Event& event, Time now);
+  // When a Tick is wanted, unless another event comes first.
+  Nanoseconds next_due() const;
+
+  // As of the last event.
+  SciState state();
+  const HealthMonitor* monitor(const std::string& id) const;
+
+ private:
+  struct Instance {
+    Instance(uint32_t k, const InstanceConfig& c, HealthMonitor m) : key(k), config(c), monitor(std::move(m)) {}
+
+    uint32_t key;  // never used again
+    InstanceConfig config;
+    HealthMonitor monitor;
+    bool drained = false;  // by the operator, here
+    LedgerCounts ledger;
+    ResponseWindow responses;
+    std::optional<Nanoseconds> probe_latency;
+    std::optional<TableChanged::Entry> published;
+  };
+  using Instances = std::map<std::string, Instance>;
+
+  void on(const CheckResult& e);
+  void on(const ScrapeResult& e);
+  void on(const LedgerSample& e);
+  void on(const DataPlaneLost& e);
+  void on(const DataPlaneBack& e);
+  void on(const OperatorDrain& e);
+  void on(const SecurityNotice& e);
+  void on(const ConfigChanged& e);
+  void on(const Pull& e);
+  void on(const Stop& e);
+  void on(const Tick& e);
+
+  void add(const InstanceConfig& config, const Known* known);
+  void remove(Instances::iterator it);
+  void plan(const Instance& instance);
+  void finish_overdue();
+  void begin_work();
+  void check_performance(CheckPlan::Key key, Instance& instance);
+  void judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail);
+  void changed(Instance& instance, HealthChange change);
+  Measurements measure(Instance& instance);
+  Admin admin_of(const Instance& instance) const;
+  InstanceInput input_of(const Instance& instance) const;
+  std::vector<InstanceInput> inputs() const;
+  HealthSummary summary() const;
+  SciState assess(const std::vector<InstanceInput>& inputs);
+  void observe();
+  void publish(Instance& instance);
+  void flush_table();
+  void report();
+  Instance* find(const std::string& id);
+
+  SciConfig config_;
+  CheckPlan plan_;
+  MetricCollector metrics_;
+  ComputingTimeEstimator computing_time_;
+  ReportingInterface reporting_;
+  Instances instances_;
+  std::map<uint32_t, std::string> ids_;  // by key
+  uint32_t keys_ = 0;
+  bool drained_ = false, lost_ = false, back_ = false, started_ = false;
+  Nanoseconds start_by_;
+  std::optional<Nanoseconds> ledger_at_;
+
+  // Of the event being handled.
+  Time now_;
+  std::map<std::string, TableChanged::Entry> changed_;
+  std::vector<std::string> removed_;
+  std::vector<Action> actions_;
+};
+
+}  // namespace margay::control

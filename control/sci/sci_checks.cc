@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sci's checks and scrapes: when they begin, what they ask, and what becomes of their answers.
+#include <algorithm>
+#include <utility>
+
+#include "control/sci/performance.h"
+#include "control/sci/sci.h"
+
+namespace margay::control {
+namespace {
+
+Work work_of(CheckKind k) { return static_cast<Work>(k); }
+static_assert(static_cast<Work>(CheckKind::kPerformance) == Work::kPerformance);
+
+// {address} and {port} filled in; an IPv6 address in its brackets.
+std::string fill(std::string url, const InstanceConfig& instance) {
+  const bool v6 = instance.address.find(':') != std::string::npos;
+  const std::pair<std::string, std::string> fields[] = {
+      {"{address}", v6 ? "[" + instance.address + "]" : instance.address}, {"{port}", std::to_string(instance.port)}};
+  for (const auto& [field, text] : fields) {
+    for (size_t at = url.find(field); at != std::string::npos; at = url.find(field, at + text.size())) {
+      url.replace(at, field.size(), text);
+    }
+  }
+  return url;
+}
+
+}  // namespace
+
+void Sci::plan(const Instance& instance) {
+  const HealthConfig& health = config_.health;
+  const auto set = [&](Work work, bool wanted, WorkPlan plan, bool confirm) {
+    plan.confirm = std::min(plan.confirm, plan.interval);
+    if (wanted) {
+      plan_.set({instance.key, work}, plan, confirm, now_.monotonic);
+    } else {
+      plan_.remove({instance.key, work});
+    }
+  };
+  const auto probe = [&](CheckKind kind, const std::optional<ProbeConfig>& config) {
+    const WorkPlan plan = config ? WorkPlan{config->interval, health.confirm_interval, config->timeout} : WorkPlan{};
+    set(work_of(kind), config.has_value(), plan, instance.monitor.confirming(kind));
+  };
+  probe(CheckKind::kLiveness, health.liveness);
+  probe(CheckKind::kReadiness, health.readiness);
+  // To look again before there is a new measurement would count one measurement twice.
+  const Nanoseconds again = std::max(health.confirm_interval, config_.metrics.interval);
+  const auto& performance = health.performance;
+  set(Work::kPerformance, performance.has_value(), {performance ? performance->interval : 0, again, 0},
+      instance.monitor.confirming(CheckKind::kPerformance));
+  const Nanoseconds interval = config_.metrics.interval;
+  set(Work::kScrape, !config_.metrics.prometheus.empty(), {interval, interval, interval}, false);
+}
+
+void Sci::finish_overdue() {
+  for (const CheckPlan::Due& late : plan_.overdue(now_.monotonic)) {
+    Instance& instance = instances_.at(ids_.at(late.key.instance));
+    if (late.key.work == Work::kScrape) {
+      metrics_.on_failed_scrape(late.key.instance);
+      plan_.finish(late.key, false, now_.monotonic);
+    } else {
+      judge(instance, static_cast<CheckKind>(late.key.work), Outcome::kError, "the prober missed its own deadline");
+    }
+  }
+}
+
+void Sci::begin_work() {
+  for (const CheckPlan::Due& due : plan_.take(now_.monotonic, kWorkMax)) {
+    Instance& instance = instances_.at(ids_.at(due.key.instance));
+    const InstanceConfig& config = instance.config;
+    const auto probe = [&](const ProbeConfig& check) {
+      actions_.emplace_back(ProbeRequest{config.id, static_cast<CheckKind>(due.key.work), due.serial,
+                                         fill(check.http, config), config.address, config.port, due.deadline});
+    };
+    switch (due.key.work) {
+      case Work::kLiveness:
+        probe(*config_.health.liveness);
+        break;
+      case Work::kReadiness:
+        probe(*config_.health.readiness);
+        break;
+      case Work::kPerformance:
+        check_performance(due.key, instance);
+        break;
+      case Work::kScrape:
+        actions_.emplace_back(
+            ScrapeRequest{config.id, due.serial, fill(config_.metrics.prometheus, config), due.deadline});
+        break;
+    }
+  }
+}
+
+void Sci::on(const CheckResult& e) {
+  Instance* instance = find(e.id);
+  if (instance == nullptr || !plan_.in_flight({instance->key, work_of(e.kind)}, e.serial)) return;
+  if (e.outcome == Outcome::kPass) instance->probe_latency = e.latency;
+  judge(*instance, e.kind, e.outcome, e.detail);
+}
+
+void Sci::on(const ScrapeResult& e) {
+  Instance* instance = find(e.id);
+  const CheckPlan::Key key{instance != nullptr ? instance->key : 0, Work::kScrape};
+  if (instance == nullptr || !plan_.in_flight(key, e.serial)) return;
+  if (e.ok) {
+    metrics_.on_scrape(key.instance, e.samples, now_.monotonic);
+  } else {
+    metrics_.on_failed_scrape(key.instance);
+  }
+  plan_.finish(key, false, now_.monotonic);
+}
+
+void Sci::check_performance(CheckPlan::Key key, Instance& instance) {
+  const auto verdict = judge_performance(*config_.health.performance, measure(instance));
+  if (verdict) {
+    judge(instance, CheckKind::kPerformance, verdict->outcome, verdict->detail);
+  } else {
+    plan_.finish(key, instance.monitor.confirming(CheckKind::kPerformance), now_.monotonic);
+  }
+}
+
+// Response times: those seen in the path since the last look, for they are what clients get; else what the instance
+// tells of itself; else how long the last probe took, so that an instance that gets no requests can show it is fast.
+Measurements Sci::measure(Instance& instance) {
+  const Nanoseconds now = now_.monotonic;
+  Measurements measured;
+  measured.response_time = instance.responses.look();
+  if (!measured.response_time) {
+    const auto told = metrics_.read(instance.key, Metric::kResponseTime, now);
+    measured.response_time = told ? std::optional(nanoseconds(told->value)) : instance.probe_latency;
+  }
+
+  const auto requests = metrics_.read(instance.key, Metric::kRequests, now);
+  const auto errors = metrics_.read(instance.key, Metric::kErrors, now);
+  if (requests && errors) {
+    measured.error_rate = errors->value <= 0 ? 0 : std::min(errors->value / std::max(requests->value, 1e-9), 1.0);
+  }
+  measured.cpu_too_high = metrics_.cpu_too_high(instance.key, now);
+  return measured;
+}
+
+void Sci::judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail) {
+  auto change = instance.monitor.on_check(kind, outcome, std::move(detail), now_.monotonic);
+  plan_.finish({instance.key, work_of(kind)}, instance.monitor.confirming(kind), now_.monotonic);
+  if (change) changed(instance, std::move(*change));
+}
+
+void Sci::changed(Instance& instance, HealthChange change) {
+  const Nanoseconds now = now_.monotonic;
+  reporting_.raise(Trigger::kHealth, now);
+  if (change.recovery) reporting_.raise(Trigger::kRecovery, now);
+  if (serves(change.from) && !serves(summary().sci_health())) reporting_.raise(Trigger::kAllDown, now);
+  computing_time_.forget();
+  for (const CheckKind kind : {CheckKind::kLiveness, CheckKind::kReadiness, CheckKind::kPerformance}) {
+    if (instance.monitor.confirming(kind)) plan_.hasten({instance.key, work_of(kind)}, now);
+  }
+  publish(instance);
+  actions_.emplace_back(Transition{instance.config.id, std::move(change)});
+}
+
+}  // namespace margay::control
