@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each knob of Part C that belongs to the SCI's control plane: what is measured with its default, and with another
+// value (SCI-24, 36, 50, 51, 52, 65, 67, 100, 102, 103, 105, 109).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "tests/unit/control/sci_rig.h"
+
+namespace margay::control {
+namespace {
+
+using test::SciRig;
+
+SciConfig base() {
+  SciConfig config = test::two_instances();
+  config.health.readiness = ProbeConfig{.http = "x", .interval = 30 * kSecond};
+  config.health.performance = PerformanceConfig{.response_time = 500 * kMillisecond};
+  config.metrics.prometheus = "x";
+  return config;
+}
+
+// Number of something in ten minutes, per instance, to the next multiple of five: jitter and phase move it by one.
+uint64_t rounded(size_t n) { return (n / 2 + 2) / 5 * 5; }
+uint64_t probes(SciRig& r, CheckKind kind) {
+  r.settle();
+  r.run_for(600 * kSecond);
+  return rounded(r.count(kind));
+}
+uint64_t liveness(SciRig& r) { return probes(r, CheckKind::kLiveness); }
+uint64_t readiness(SciRig& r) { return probes(r, CheckKind::kReadiness); }
+uint64_t scrapes(SciRig& r) {
+  r.settle();
+  r.run_for(600 * kSecond);
+  return rounded(r.scrapes.size());
+}
+uint64_t probe_timeout_ms(SciRig& r) {
+  r.settle();
+  r.run_for(10 * kSecond);
+  return (r.probes[0].second.deadline - r.probes[0].first) / kMillisecond;
+}
+// Liveness probes from the first failure to the verdict, that one included.
+uint64_t failures_to_unhealthy(SciRig& r) {
+  r.settle();
+  r.behaviours["si-1"].liveness = Outcome::kFail;
+  while (r.transitions.empty()) r.run_for(100 * kMillisecond);
+  return r.transitions[0].second.change.cause.count;
+}
+uint64_t ms_between_failed_probes(SciRig& r) {
+  r.settle();
+  r.behaviours["si-1"].liveness = Outcome::kFail;
+  r.run_for(20 * kSecond);
+  std::vector<Nanoseconds> at;
+  for (const auto& [t, p] : r.probes) {
+    if (p.id == "si-1" && p.kind == CheckKind::kLiveness) at.push_back(t);
+  }
+  return (at.back() - at[at.size() - 2]) / kMillisecond;
+}
+uint64_t passes_to_healthy(SciRig& r) {
+  failures_to_unhealthy(r);
+  r.behaviours["si-1"].liveness = Outcome::kPass;
+  r.forget();
+  while (r.state_of("si-1") != HealthState::kHealthy) r.run_for(100 * kMillisecond);
+  return static_cast<uint64_t>(std::count_if(r.probes.begin(), r.probes.end(), [](const auto& p) {
+    return p.second.id == "si-1" && p.second.kind == CheckKind::kLiveness;
+  }));
+}
+// With si-1 made unhealthy and back: the states on the way up.
+uint64_t steps_up(SciRig& r) {
+  passes_to_healthy(r);
+  return r.transitions.size();
+}
+// Seconds until DEGRADED; 0: never.
+uint64_t seconds_of_cpu(SciRig& r, double cpu) {
+  r.settle();
+  r.behaviours["si-1"].samples = {{Metric::kCpu, SampleKind::kGauge, cpu}};
+  const Nanoseconds begin = r.now;
+  r.run_for(300 * kSecond);
+  return r.transitions.empty() ? 0 : (r.transitions[0].first - begin) / kSecond;
+}
+uint64_t degraded_by_cpu_85(SciRig& r) { return seconds_of_cpu(r, 0.85) > 0 ? 1 : 0; }
+uint64_t cpu_verdict_within_100s(SciRig& r) { return seconds_of_cpu(r, 0.99) < 100 ? 1 : 0; }
+uint64_t slow_300ms(SciRig& r) {
+  r.settle();
+  r.behaviours["si-1"].latency = 300 * kMillisecond;
+  r.run_for(120 * kSecond);
+  return r.transitions.size();
+}
+uint64_t slow_checks_to_degraded(SciRig& r) {
+  r.settle();
+  r.behaviours["si-1"].latency = kSecond;
+  r.run_for(120 * kSecond);
+  return r.transitions.at(0).second.change.cause.count;
+}
+uint64_t fast_checks_to_healthy(SciRig& r) {
+  slow_checks_to_degraded(r);
+  r.behaviours["si-1"].latency = kMillisecond;
+  r.run_for(120 * kSecond);
+  return r.transitions.at(1).second.change.cause.count;
+}
+uint64_t errors_10_percent(SciRig& r) {
+  r.settle();
+  r.behaviours["si-1"].samples = {{Metric::kRequests, SampleKind::kGauge, 100},
+                                  {Metric::kErrors, SampleKind::kGauge, 10}};
+  r.run_for(120 * kSecond);
+  return r.transitions.size();
+}
+uint64_t gas(SciRig& r) {
+  r.settle();
+  return r.sci.state().gas->value;
+}
+uint64_t gas_degraded(SciRig& r) {
+  r.settle();
+  r.behaviours["si-1"].latency = kSecond;
+  r.run_for(120 * kSecond);
+  return r.sci.state().gas->value;
+}
+uint64_t report_interval_s(SciRig& r) {
+  r.settle();
+  r.run_for(200 * kSecond);
+  return (r.reports[1].first - r.reports[0].first) / kSecond;
+}
+// How many slots must be taken of 400 until a report goes.
+uint64_t slots_to_report(SciRig& r) {
+  r.settle();
+  for (uint32_t active = 1; active <= 200; ++active) {
+    r.ledger({{"si-1", active}});
+    if (!r.reports.empty()) return active;
+  }
+  return 0;
+}
+// How far a Computing Time of 100 ms must rise, in ms.
+uint64_t ms_to_report(SciRig& r) {
+  const auto answer = [&r](Nanoseconds t) {
+    r.behaviours["si-1"].samples = {{Metric::kResponseTime, SampleKind::kGauge, static_cast<double>(t) / kSecond}};
+    r.run_for(7 * kSecond);
+    r.ledger({});
+  };
+  r.settle();
+  answer(100 * kMillisecond);
+  r.run_for(55 * kSecond);
+  answer(100 * kMillisecond);
+  for (uint64_t rise = 1; rise <= 60; ++rise) {
+    r.forget();
+    answer((100 + rise) * kMillisecond);
+    if (r.first_with(Trigger::kThreshold) != nullptr) return rise;
+    if (r.first_with(Trigger::kPeriodic) != nullptr) {  // took the base with it: once more
+      answer(100 * kMillisecond);
+      r.handle(Pull{});
+      --rise;
+    }
+  }
+  return 0;
+}
+uint64_t pulls_at_once(SciRig& r) {
+  r.settle();
+  r.run_for(30 * kSecond);
+  r.forget();
+  for (int i = 0; i < 60; ++i) r.handle(Pull{});
+  return r.reports.size();
+}
+uint64_t pulls_in_ten_seconds_more(SciRig& r) {
+  pulls_at_once(r);
+  r.forget();
+  for (int i = 0; i < 100; ++i) {
+    r.run_for(kSecond / 10);
+    r.handle(Pull{});
+  }
+  return r.reports.size();
+}
+uint64_t notices_at_once(SciRig& r) {
+  r.settle();
+  r.run_for(30 * kSecond);
+  r.forget();
+  for (int i = 0; i < 60; ++i) r.handle(SecurityNotice{"x"});
+  return r.reports.size();
+}
+uint64_t notices_in_a_second_more(SciRig& r) {
+  notices_at_once(r);
+  r.forget();
+  for (int i = 0; i < 100; ++i) {
+    r.run_for(kSecond / 100);
+    r.handle(SecurityNotice{"x"});
+  }
+  return r.reports.size();
+}
+uint64_t ms_from_change_to_report(SciRig& r) {
+  failures_to_unhealthy(r);
+  while (r.reports.empty()) r.run_for(kMillisecond);
+  return (r.reports[0].first - r.transitions[0].first) / kMillisecond;
+}
+uint64_t computing_time(SciRig& r) {
+  r.settle();
+  r.responses["si-1"].add(10 * kMillisecond, 96);
+  r.responses["si-1"].add(kSecond, 4);
+  r.ledger({{"si-1", 1}});
+  return *r.sci.state().computing_time.value < 20 ? 0 : *r.sci.state().computing_time.value / 10 * 10;
+}
+
+struct Knob {
+  const char* name;
+  std::function<void(SciConfig&)> turn;
+  uint64_t (*measure)(SciRig&);
+  uint64_t before, after;
+};
+
+const Knob kKnobs[] = {
+    {"sampling interval", [](SciConfig& c) { c.metrics.interval = 10 * kSecond; }, scrapes, 120, 60},
+    {"liveness interval", [](SciConfig& c) { c.health.liveness->interval = 10 * kSecond; }, liveness, 120, 60},
+    {"readiness interval", [](SciConfig& c) { c.health.readiness->interval = 10 * kSecond; }, readiness, 20, 60},
+    {"probe timeout", [](SciConfig& c) { c.health.liveness->timeout = c.health.readiness->timeout = 3 * kSecond; },
+     probe_timeout_ms, 1000, 3000},
+    {"fall", [](SciConfig& c) { c.health.liveness->fall = 5; }, failures_to_unhealthy, 3, 5},
+    {"rise", [](SciConfig& c) { c.health.liveness->rise = 4; }, passes_to_healthy, 4, 8},  // two steps
+    {"recovery", [](SciConfig& c) { c.health.recovery = Recovery::kDirect; }, steps_up, 2, 1},
+    {"confirm interval", [](SciConfig& c) { c.health.confirm_interval = 2 * kSecond; }, ms_between_failed_probes, 1000,
+     2000},
+    {"performance: CPU above", [](SciConfig& c) { c.health.performance->cpu->above = Share{0.8}; }, degraded_by_cpu_85,
+     0, 1},
+    {"performance: CPU for", [](SciConfig& c) { c.health.performance->cpu->time = 120 * kSecond; },
+     cpu_verdict_within_100s, 1, 0},
+    {"performance: interval", [](SciConfig& c) { c.health.performance->interval = 250 * kSecond; },
+     cpu_verdict_within_100s, 1, 0},
+    {"performance: response time", [](SciConfig& c) { c.health.performance->response_time = 200 * kMillisecond; },
+     slow_300ms, 0, 1},
+    {"performance: error rate", [](SciConfig& c) { c.health.performance->error_rate = Share{0.05}; }, errors_10_percent,
+     0, 1},
+    {"performance: fall", [](SciConfig& c) { c.health.performance->fall = 1; }, slow_checks_to_degraded, 3, 1},
+    {"performance: rise", [](SciConfig& c) { c.health.performance->rise = 5; }, fast_checks_to_healthy, 2, 5},
+    {"safety margin", [](SciConfig& c) { c.safety_margin = Share{0.8}; }, gas, 400, 320},
+    {"degradation factor", [](SciConfig& c) { c.degradation_factor = Share{0.25}; }, gas_degraded, 300, 250},
+    {"report interval", [](SciConfig& c) { c.report.interval = 45 * kSecond; }, report_interval_s, 60, 45},
+    {"GAS change", [](SciConfig& c) { c.report.gas_change = Share{0.05}; }, slots_to_report, 41, 21},
+    {"GAS absolute", [](SciConfig& c) { c.report.gas_absolute = 10; }, slots_to_report, 41, 11},
+    {"Computing Time change", [](SciConfig& c) { c.report.computing_time_change = Share{0.4}; }, ms_to_report, 21, 41},
+    {"burst", [](SciConfig& c) { c.report.rate.burst = 9; }, pulls_at_once, 5, 9},
+    {"rate", [](SciConfig& c) { c.report.rate.spacing = 2 * kSecond; }, pulls_in_ten_seconds_more, 10, 5},
+    {"critical burst", [](SciConfig& c) { c.report.critical.burst = 30; }, notices_at_once, 20, 30},
+    {"critical rate", [](SciConfig& c) { c.report.critical.spacing = 200 * kMillisecond; }, notices_in_a_second_more,
+     10, 5},
+    {"batch", [](SciConfig& c) { c.health.batch = 40 * kMillisecond; }, ms_from_change_to_report, 100, 40},
+    // (96 * 10 + 4 * 1000) / 100 = 49.6, and the median is below 20
+    {"Computing Time method", [](SciConfig& c) { c.computing_time.method = ComputingTimeMethod::kMedian; },
+     computing_time, 50, 0},
+};
+
+TEST(Knobs, EachMovesWhatItIsFor_SCI52_SCI105) {
+  for (const Knob& knob : kKnobs) {
+    SCOPED_TRACE(knob.name);
+    SciRig as_before(base());
+    EXPECT_EQ(knob.measure(as_before), knob.before) << "with the default";
+    SciConfig turned = base();
+    knob.turn(turned);
+    SciRig after(turned);
+    EXPECT_EQ(knob.measure(after), knob.after) << "turned";
+  }
+}
+
+}  // namespace
+}  // namespace margay::control

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One SCI as a whole: metrics and the performance check, in simulated time.
+#include <gtest/gtest.h>
+
+#include "tests/unit/control/sci_rig.h"
+
+namespace margay::control {
+namespace {
+
+using test::SciRig;
+using test::two_instances;
+
+constexpr auto kHealthy = HealthState::kHealthy;
+constexpr auto kDegraded = HealthState::kDegraded;
+
+SciConfig with_performance() {
+  SciConfig config = two_instances();
+  config.health.performance = PerformanceConfig{.response_time = 500 * kMillisecond, .error_rate = Share{0.05}};
+  config.metrics.prometheus = "http://{address}:9100/metrics";
+  return config;
+}
+
+TEST(Sci, ASlowInstanceIsDegradedAndHalved_SCI50_SCI61_SCI67) {
+  SciRig r(with_performance());
+  r.settle();
+  const auto slow = [&r] {
+    for (int i = 0; i < 100; ++i) {
+      r.responses["si-1"].add(800 * kMillisecond);
+      r.responses["si-2"].add(20 * kMillisecond);
+      r.ledger({{"si-1", 30}, {"si-2", 50}});
+      r.run_for(kSecond);
+    }
+  };
+  slow();
+  EXPECT_EQ(r.state_of("si-1"), kDegraded);
+  EXPECT_EQ(r.state_of("si-2"), kHealthy);
+  ASSERT_FALSE(r.transitions.empty());
+  EXPECT_EQ(r.transitions[0].second.change.cause.detail, "response time 800 ms, at most 500 ms");
+  EXPECT_EQ(r.sci.state().gas->value, 220u);  // (100 - 30) + (200 - 50)
+  // (0.5 * 30 * 800 + 50 * 20) / (0.5 * 30 + 50) = 200
+  EXPECT_EQ(r.sci.state().computing_time.value, 200u);
+}
+
+TEST(Sci, AnIdleInstanceShowsByItsProbesThatItIsFastAgain_SCI50) {
+  SciRig r(with_performance());
+  r.settle();
+  r.behaviours["si-1"].latency = 800 * kMillisecond;
+  r.run_for(60 * kSecond);
+  ASSERT_EQ(r.state_of("si-1"), kDegraded);
+  r.behaviours["si-1"].latency = 2 * kMillisecond;
+  r.run_for(30 * kSecond);
+  EXPECT_EQ(r.state_of("si-1"), kHealthy);
+}
+
+TEST(Sci, ErrorRateAndCpuDegradeToo_SCI50) {
+  SciRig errors(with_performance());
+  errors.settle();
+  errors.behaviours["si-1"].samples = {{Metric::kRequests, SampleKind::kGauge, 100},
+                                       {Metric::kErrors, SampleKind::kGauge, 5}};
+  errors.run_for(100 * kSecond);
+  EXPECT_EQ(errors.state_of("si-1"), kHealthy);  // 5 % is not more than 5 %
+  errors.behaviours["si-1"].samples[1].value = 6;
+  errors.run_for(60 * kSecond);
+  EXPECT_EQ(errors.state_of("si-1"), kDegraded);
+  EXPECT_EQ(errors.transitions.back().second.change.cause.detail, "error rate 6 %, at most 5 %");
+
+  SciRig cpu(with_performance());
+  cpu.settle();
+  cpu.behaviours["si-1"].samples = {{Metric::kCpu, SampleKind::kGauge, 0.95}};
+  cpu.run_for(100 * kSecond);
+  EXPECT_EQ(cpu.state_of("si-1"), kDegraded);
+  EXPECT_EQ(cpu.transitions.back().second.change.cause.detail, "CPU above 90 % for 30 s");
+}
+
+// "When all instances' metrics are stale, the source is at fault, not the instances."
+TEST(Sci, SilenceOfTheExportersIsNoVerdict) {
+  SciConfig config = with_performance();
+  config.health.performance->response_time.reset();
+  SciRig r(config);
+  r.settle();
+  r.behaviours["si-1"].scrape_ok = r.behaviours["si-2"].scrape_ok = false;
+  r.run_for(300 * kSecond);
+  EXPECT_EQ(r.state_of("si-1"), kHealthy);
+  EXPECT_TRUE(r.transitions.empty());
+}
+
+TEST(Sci, ScrapesAtTheSamplingInterval_SCI24_SCI27) {
+  SciRig r(with_performance());
+  r.settle();
+  r.run_for(100 * kSecond);
+  EXPECT_NEAR(static_cast<double>(r.scrapes.size()), 40, 2);
+  EXPECT_EQ(r.scrapes[0].second.url.substr(0, 17), "http://10.1.0.1" + r.scrapes[0].second.id.substr(3) + ":");
+}
+
+}  // namespace
+}  // namespace margay::control
