@@ -45,7 +45,7 @@ uint64_t next_epoch(std::optional<uint64_t> persisted, int64_t start_unix_ms) {
 bool crosses(uint32_t base, uint32_t value, Share share, std::optional<uint32_t> absolute) {
   const uint32_t difference = base > value ? base - value : value - base;
   if (difference == 0) return false;
-  return base == 0 || share.exceeded_by(difference, base) || (absolute && difference > *absolute);
+  return share.exceeded_by(difference, base) || (absolute && difference > *absolute);
 }
 
 ReportingInterface::ReportingInterface(const SciConfig& config, uint64_t epoch, Nanoseconds now)

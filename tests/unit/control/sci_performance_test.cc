@@ -35,7 +35,7 @@ TEST(Sci, ASlowInstanceIsDegradedAndHalved_SCI50_SCI61_SCI67) {
   EXPECT_EQ(r.state_of("si-1"), kDegraded);
   EXPECT_EQ(r.state_of("si-2"), kHealthy);
   ASSERT_FALSE(r.transitions.empty());
-  EXPECT_EQ(r.transitions[0].second.change.cause.detail, "response time 800 ms, at most 500 ms");
+  EXPECT_EQ(r.transitions.at(0).second.change.cause.detail, "response time 800 ms, at most 500 ms");
   EXPECT_EQ(r.sci.state().gas->value, 220u);  // (100 - 30) + (200 - 50)
   // (0.5 * 30 * 800 + 50 * 20) / (0.5 * 30 + 50) = 200
   EXPECT_EQ(r.sci.state().computing_time.value, 200u);
@@ -62,14 +62,14 @@ TEST(Sci, ErrorRateAndCpuDegradeToo_SCI50) {
   errors.behaviours["si-1"].samples[1].value = 6;
   errors.run_for(60 * kSecond);
   EXPECT_EQ(errors.state_of("si-1"), kDegraded);
-  EXPECT_EQ(errors.transitions.back().second.change.cause.detail, "error rate 6 %, at most 5 %");
+  EXPECT_EQ(errors.last_change().cause.detail, "error rate 6 %, at most 5 %");
 
   SciRig cpu(with_performance());
   cpu.settle();
   cpu.behaviours["si-1"].samples = {{Metric::kCpu, SampleKind::kGauge, 0.95}};
   cpu.run_for(100 * kSecond);
   EXPECT_EQ(cpu.state_of("si-1"), kDegraded);
-  EXPECT_EQ(cpu.transitions.back().second.change.cause.detail, "CPU above 90 % for 30 s");
+  EXPECT_EQ(cpu.last_change().cause.detail, "CPU above 90 % for 30 s");
 }
 
 // "When all instances' metrics are stale, the source is at fault, not the instances."
@@ -82,6 +82,19 @@ TEST(Sci, SilenceOfTheExportersIsNoVerdict) {
   r.run_for(300 * kSecond);
   EXPECT_EQ(r.state_of("si-1"), kHealthy);
   EXPECT_TRUE(r.transitions.empty());
+}
+
+TEST(Sci, SilenceOfAnExporterIsNoRecoveryEither) {
+  SciConfig config = with_performance();
+  config.health.performance->response_time.reset();
+  SciRig r(config);
+  r.settle();
+  r.behaviours["si-1"].samples = {{Metric::kCpu, SampleKind::kGauge, 0.95}};
+  r.run_for(100 * kSecond);
+  ASSERT_EQ(r.state_of("si-1"), kDegraded);
+  r.behaviours["si-1"].scrape_ok = false;
+  r.run_for(300 * kSecond);
+  EXPECT_EQ(r.state_of("si-1"), kDegraded);
 }
 
 TEST(Sci, ScrapesAtTheSamplingInterval_SCI24_SCI27) {

@@ -74,7 +74,8 @@ class SciRig {
     scrapes.clear();
   }
   HealthState state_of(const std::string& id) const { return sci.monitor(id)->state(); }
-  const Report& last() const { return reports.back().second; }
+  const Report& last() const { return reports.at(reports.size() - 1).second; }
+  const HealthChange& last_change() const { return transitions.at(transitions.size() - 1).second.change; }
   size_t count(CheckKind kind) const {
     return static_cast<size_t>(
         std::count_if(probes.begin(), probes.end(), [kind](const auto& p) { return p.second.kind == kind; }));
