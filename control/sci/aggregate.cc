@@ -6,18 +6,6 @@
 
 namespace margay::control {
 
-std::string_view name_of(Admin a) {
-  switch (a) {
-    case Admin::kEnabled:
-      return "ENABLED";
-    case Admin::kDraining:
-      return "DRAINING";
-    case Admin::kDisabled:
-      return "DISABLED";
-  }
-  return "?";
-}
-
 uint32_t limit_of(const InstanceInput& i, Share degradation_factor) {
   if (!contributes(i)) return 0;
   const uint32_t capacity = std::min(i.max_sessions, i.limit.value_or(i.max_sessions));

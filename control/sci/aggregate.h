@@ -16,10 +16,6 @@
 
 namespace margay::control {
 
-// Administrative condition of an instance or an SCI, beside its health (D-33).
-enum class Admin : uint8_t { kEnabled, kDraining, kDisabled };
-std::string_view name_of(Admin a);  // "ENABLED"
-
 struct InstanceInput {
   HealthState health = HealthState::kUnknown;
   Admin admin = Admin::kEnabled;
