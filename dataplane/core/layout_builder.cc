@@ -148,7 +148,7 @@ EndpointIndex LayoutBuilder::add_endpoint(const Endpoint& e) {
   return index;
 }
 
-void LayoutBuilder::keep(InstanceIndex instance, EndpointIndex endpoint) {
+void LayoutBuilder::keep_instance(InstanceIndex instance, EndpointIndex endpoint) {
   set_endpoint_of(instance, endpoint);
   if (endpoint != kNoIndex) layout_.endpoints[endpoint] = before_->endpoints[endpoint];
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 // Builds a layout: ports first, then SCIs with their instances. Where a layout ran before, what is still there keeps
-// its index; what went keeps its own as long as keep() says so, and becomes free for the layout after this one.
-// Set-up; one thread.
+// its index; what went keeps its own as long as keep_frontend() and keep_instance() say so, and becomes free for the
+// layout after this one. Set-up; one thread.
 
 #include <span>
 
@@ -17,8 +17,8 @@ class LayoutBuilder {
   LayoutBuilder(const SiteConfig& config, std::span<const MacAddress> macs, const SiteLayout* before, size_t keys);
 
   // Bindings may still name these, although they are no longer part of the site.
-  void keep(FrontendIndex frontend) { layout_.frontends[frontend] = before_->frontends[frontend]; }
-  void keep(InstanceIndex instance, EndpointIndex endpoint);
+  void keep_frontend(FrontendIndex frontend) { layout_.frontends[frontend] = before_->frontends[frontend]; }
+  void keep_instance(InstanceIndex instance, EndpointIndex endpoint);
 
   // The errors say what clashes.
   Result<FrontendIndex> add_frontend(const Endpoint& endpoint, SciIndex sci);

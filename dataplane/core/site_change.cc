@@ -94,7 +94,7 @@ class Applier {
     const bool was_there = sci.index < now_.scis.size() && now_.scis[sci.index].csci_id == sci.policy.csci_id;
     if (!was_there) {
       if (auto done = check_new(sci); !done) return done;
-    } else if (now_.scis[sci.index].mode != sci.policy.mode && in_use(now_.scis[sci.index])) {
+    } else if (now_.scis[sci.index].mode != sci.policy.mode && in_use(sci.index)) {
       return Error{name_of(sci) + ": mode cannot change while bindings of the other mode are there"};
     }
     for (const InstanceRecord& i : sci.instances) {
@@ -113,7 +113,7 @@ class Applier {
     }
     if (sci.index >= now_.scis.size()) return {};
     const Sci& old = now_.scis[sci.index];
-    if (in_use(old) || (!old.gone() && !leaves(sci.index))) {
+    if (in_use(sci.index) || (!old.gone() && !leaves(sci.index))) {
       return Error{name_of(sci) + ": index " + std::to_string(sci.index) + " is still in use by " + old.csci_id};
     }
     return {};
@@ -139,7 +139,13 @@ class Applier {
     return {};
   }
 
-  bool in_use(const Sci& sci) const { return std::any_of(sci.instances.begin(), sci.instances.end(), change_.in_use); }
+  // Of bindings that name an instance which left the SCI earlier, too.
+  bool in_use(SciIndex s) const {
+    for (InstanceIndex i = 0; i < now_.instances.size(); ++i) {
+      if (now_.instances[i].sci == s && change_.in_use(i)) return true;
+    }
+    return false;
+  }
 
   void remove(SciIndex s) {
     moved_ = true;
@@ -207,13 +213,18 @@ class Applier {
     return {};
   }
 
-  // Instances that went, with the frontends and endpoints by which their bindings are found.
+  // Instances that went, and every frontend by which bindings of its SCI may be found: also one that its SCI has no
+  // longer.
   void keep_what_is_in_use(LayoutBuilder& builder) const {
+    std::unordered_set<SciIndex> scis;
     for (InstanceIndex i = 0; i < next_->instances.size(); ++i) {
+      if (!change_.in_use(i)) continue;
       const Instance& instance = next_->instances[i];
-      if (!instance.gone || !change_.in_use(i)) continue;
-      builder.keep(i, instance.endpoint);
-      for (const FrontendIndex f : next_->scis[instance.sci].frontends) builder.keep(f);
+      scis.insert(instance.sci);
+      if (instance.gone) builder.keep_instance(i, instance.endpoint);
+    }
+    for (FrontendIndex f = 0; f < now_.frontends.size(); ++f) {
+      if (scis.count(now_.frontends[f].sci) > 0) builder.keep_frontend(f);
     }
   }
 

@@ -163,6 +163,37 @@ TEST_F(SiteChangeTest, IndicesThatBindingsNameAreKept) {
   EXPECT_EQ(frontend("192.0.2.14"), old_frontend);
 }
 
+// A binding is found by its frontend: nobody else gets the frontend's index while one may be there.
+TEST_F(SiteChangeTest, AFrontendThatBindingsNameIsNotGivenAway) {
+  SciRecord two = sci(0, 0, 1);
+  two.policy.endpoints.push_back({ip("192.0.2.99"), 80, Protocol::kTcp});
+  take({two});
+  const auto second = frontend("192.0.2.99");
+  in_use_ = {0};
+  take({sci(0, 0, 1)}, false);  // the SCI has that endpoint no longer, its instance still has bindings
+  for (uint32_t s = 1; s < 5; ++s) {
+    take({sci(s, 10 * s, 1)}, false);
+    EXPECT_NE(frontend("192.0.2." + std::to_string(10 + s)), second);
+  }
+}
+
+TEST_F(SiteChangeTest, AnInstanceThatLeftBeforeItsSciStillCounts) {
+  take({sci(0, 0, 2)});
+  const auto old_frontend = frontend("192.0.2.10");
+  in_use_ = {1};
+  take({sci(0, 0, 1)}, false);  // instance 1 leaves and still has bindings
+  take({}, false, {0});
+  for (uint32_t s = 1; s < 5; ++s) {
+    take({sci(s, 10 * s, 1)}, false);
+    EXPECT_NE(frontend("192.0.2." + std::to_string(10 + s)), old_frontend);
+  }
+  SciRecord other = sci(0, 50, 1);
+  other.policy.csci_id = "other";
+  EXPECT_EQ(error({other}, false), "scis[other]: index 0 is still in use by 192.0.2.10:80");
+  in_use_.clear();
+  EXPECT_EQ(error({other}, false), "");
+}
+
 TEST_F(SiteChangeTest, AnIndexServesAgainUnderAHigherGenerationOnly) {
   take({sci(0, 0, 2)});
   SciRecord other = sci(0, 0, 2);
