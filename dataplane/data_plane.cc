@@ -149,6 +149,11 @@ uint64_t DataPlane::generation() const {
   return current_->generation;
 }
 
+Published DataPlane::published() const {
+  const std::lock_guard lock(mutex_);
+  return {current_->generation, current_->version};
+}
+
 Snapshot DataPlane::complete() const {
   const std::lock_guard lock(mutex_);
   return snapshot_of(*current_);

@@ -69,6 +69,12 @@ struct Override {
   bool empty() const { return !admin && !max_sessions && !weight; }
 };
 
+// A table that workers may use.
+struct Published {
+  uint64_t generation = 0;  // of the control plane's snapshot
+  uint64_t version = 0;     // of the table
+};
+
 // Threads: commands take turns as the control thread (common/cli/executor.h); snapshots come by the table thread. Both
 // change the site through here, one at a time, and neither waits for a worker.
 class DataPlane : public SnapshotTarget {
@@ -96,7 +102,8 @@ class DataPlane : public SnapshotTarget {
   uint64_t generation() const override;
   shared_table::Snapshot complete() const override;
   Result<void> apply(const shared_table::Snapshot& snapshot) override;
-  // Every worker uses this table version or a later one. Any thread.
+  // Any thread: the newest table, and the version that every worker uses, or a later one.
+  Published published() const;
   uint64_t passed() const { return passed_.load(std::memory_order_acquire); }
 
   const SiteConfig config;
