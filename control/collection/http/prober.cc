@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/collection/http/prober.h"
+
+#include <cerrno>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include <curl/curl.h>
+
+#include "common/check.h"
+
+namespace margay::control {
+namespace {
+
+struct EasyDeleter {
+  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+};
+struct MultiDeleter {
+  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
+};
+
+struct Asked {
+  uint64_t ticket = 0;
+  bool connect_only = false;
+  std::unique_ptr<CURL, EasyDeleter> easy;
+  Prober::Answer answer;
+};
+
+size_t take_body(char* data, size_t, size_t bytes, void* to) {
+  std::string& body = static_cast<Asked*>(to)->answer.body;
+  if (bytes > Prober::kBodyMax - body.size()) return 0;  // libcurl ends the transfer
+  body.append(data, bytes);
+  return bytes;
+}
+
+// "http://10.1.0.11:8080", "http://[2001:db8::1]:80": libcurl only connects there.
+std::string connect_url(const std::string& address, uint16_t port) {
+  const bool v6 = address.find(':') != std::string::npos;
+  return "http://" + (v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
+}
+
+template <class Value>
+void set(CURL* easy, CURLoption option, Value value) {
+  MARGAY_CHECK(curl_easy_setopt(easy, option, value) == CURLE_OK);
+}
+
+// Errors of a connect(2) that are this host's and not the other's.
+bool is_own(long os_error) {
+  switch (os_error) {
+    case ENETUNREACH:
+    case EADDRNOTAVAIL:
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+    case EACCES:
+    case EPERM:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_failure(CURLcode code) {
+  switch (static_cast<int>(code)) {
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_OPERATION_TIMEDOUT:
+    case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_WRITE_ERROR:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_HTTP2:
+    case CURLE_BAD_CONTENT_ENCODING:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void judge(Asked& asked, CURLcode code) {
+  Prober::Answer& answer = asked.answer;
+  CURL* easy = asked.easy.get();
+  curl_off_t microseconds = 0;
+  long status = 0, os_error = 0, connections = 0;
+  curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &microseconds);
+  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
+  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
+  answer.took = static_cast<Nanoseconds>(microseconds) * 1000;
+  if (code == CURLE_OK && (asked.connect_only || (status >= 200 && status < 300))) {
+    answer.verdict = Prober::Verdict::kOk;
+  } else if (code == CURLE_OK) {
+    answer.verdict = Prober::Verdict::kFailed;
+    answer.detail = "status " + std::to_string(status);
+  } else {
+    const bool own = !is_failure(code) || (code == CURLE_COULDNT_CONNECT && is_own(os_error)) ||
+                     (code == CURLE_UNSUPPORTED_PROTOCOL && connections == 0);  // else: what answered is no HTTP
+    answer.verdict = own ? Prober::Verdict::kOwnError : Prober::Verdict::kFailed;
+    answer.detail = code == CURLE_WRITE_ERROR ? "body above " + std::to_string(Prober::kBodyMax) + " bytes"
+                                              : curl_easy_strerror(code);
+    if (os_error != 0) answer.detail += std::string(": ") + std::strerror(static_cast<int>(os_error));
+  }
+}
+
+}  // namespace
+
+struct Prober::State {
+  std::unique_ptr<CURLM, MultiDeleter> multi{curl_multi_init()};
+  std::unordered_map<CURL*, Asked> asked;
+};
+
+Prober::Prober() : state_(std::make_unique<State>()) {
+  MARGAY_CHECK(state_->multi != nullptr);
+  curl_multi_setopt(state_->multi.get(), CURLMOPT_MAXCONNECTS, 0L);  // none is kept
+}
+
+Prober::~Prober() {
+  for (auto& [easy, asked] : state_->asked) curl_multi_remove_handle(state_->multi.get(), easy);
+}
+
+size_t Prober::asking() const { return state_->asked.size(); }
+
+void Prober::ask(const Question& q) {
+  CURL* easy = curl_easy_init();
+  MARGAY_CHECK(easy != nullptr);
+  Asked& asked = state_->asked[easy];
+  asked.easy.reset(easy);
+  asked.ticket = q.ticket;
+  asked.answer.ticket = q.ticket;
+  asked.connect_only = q.url.empty();
+  const std::string url = asked.connect_only ? connect_url(q.address, q.port) : q.url;
+  set(easy, CURLOPT_URL, url.c_str());
+  set(easy, CURLOPT_PROTOCOLS_STR, "http");
+  set(easy, CURLOPT_PROXY, "");
+  set(easy, CURLOPT_NOSIGNAL, 1L);
+  set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>((q.timeout + kMillisecond - 1) / kMillisecond));
+  set(easy, CURLOPT_FRESH_CONNECT, 1L);
+  set(easy, CURLOPT_FORBID_REUSE, 1L);
+  set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  set(easy, CURLOPT_USERAGENT, "margay");
+  set(easy, CURLOPT_WRITEFUNCTION, &take_body);
+  set(easy, CURLOPT_WRITEDATA, static_cast<void*>(&asked));
+  if (asked.connect_only) set(easy, CURLOPT_CONNECT_ONLY, 1L);
+  MARGAY_CHECK(curl_multi_add_handle(state_->multi.get(), easy) == CURLM_OK);
+}
+
+std::vector<Prober::Answer> Prober::poll(std::chrono::milliseconds timeout, int wake) {
+  CURLM* multi = state_->multi.get();
+  std::vector<Answer> answers;
+  for (bool waited = false;; waited = true) {
+    int running = 0, left = 0;
+    curl_multi_perform(multi, &running);
+    while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      const auto found = state_->asked.find(message->easy_handle);
+      judge(found->second, message->data.result);
+      answers.push_back(std::move(found->second.answer));
+      curl_multi_remove_handle(multi, found->first);
+      state_->asked.erase(found);
+    }
+    if (!answers.empty() || waited) return answers;
+    curl_waitfd extra{wake, CURL_WAIT_POLLIN, 0};
+    curl_multi_poll(multi, &extra, wake >= 0 ? 1 : 0, static_cast<int>(timeout.count()), nullptr);
+  }
+}
+
+}  // namespace margay::control
