@@ -38,8 +38,10 @@ class Nothing : public WorkerJob {
   void run(FastPath&, const SiteTable&) override {}
 };
 
+// A proof gives a provisional slot back while its session goes on; between two equal counts of sessions opened nothing
+// takes one, so that each proof shows as one less.
 struct Moves {
-  uint64_t opened = 0, ended = 0;
+  uint64_t opened = 0, ended = 0, provisional = 0;
   friend bool operator==(const Moves&, const Moves&) = default;
 };
 
@@ -47,7 +49,7 @@ std::vector<Moves> moves_of(const DataPlane& plane) {
   std::vector<Moves> moves;
   for (InstanceIndex i = 0; i < plane.table().instances.size(); ++i) {
     const InstanceTotals t = totals_of(plane.shared, i);
-    moves.push_back({t.opened, t.ended_in_all()});
+    moves.push_back({t.opened, t.ended_in_all(), plane.shared.provisional.view(i).active});
   }
   return moves;
 }
@@ -74,7 +76,7 @@ bool count_all(AskWorkers& ask, SlotCount& count, const Reply& reply) {
 struct Counted {
   uint64_t ledger = 0, counter = 0, provisional_ledger = 0;
   uint64_t entries = 0, provisional_entries = 0;
-  bool moved = false;  // opened or ended a session meanwhile: its counts belong to different moments
+  bool moved = false;  // a session began, was proven or ended meanwhile: the counts belong to different moments
 
   static int64_t difference(uint64_t a, uint64_t b) { return static_cast<int64_t>(a) - static_cast<int64_t>(b); }
   int64_t by_ledger() const { return difference(ledger, entries); }

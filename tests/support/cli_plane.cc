@@ -153,17 +153,18 @@ size_t CliPlane::receive(dp::PortIndex port, const PacketBuilder& frame) {
   }
 }
 
-void CliPlane::serve(size_t silent) {
-  thread_ = std::thread([this, silent] { serve_all(silent); });
+void CliPlane::serve(size_t silent, std::function<void()> between) {
+  thread_ = std::thread([this, silent, work = std::move(between)] { serve_all(silent, work); });
 }
 
-void CliPlane::serve_all(size_t silent) {
+void CliPlane::serve_all(size_t silent, const std::function<void()>& between) {
   UrcuQsbr::register_reader();
   while (!stop_.load(std::memory_order_relaxed)) {
     const dp::SiteTable& current = *plane.table_pointer().read();
     for (size_t w = 0; w < kWorkers; ++w) {
       if (w != silent) mailboxes_[w].serve(*fast_paths[w], current);
     }
+    between();
     UrcuQsbr::quiescent();
     std::this_thread::yield();
   }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -47,16 +48,18 @@ class CliPlane {
 
   // Text or JSON of a command; "POSITION: MESSAGE" if it fails, behind what it wrote until then.
   std::string run(std::string_view line, bool json = false);
-  // REQUIRES: serve() has not been called. Returns the worker that took it.
+  // REQUIRES: serve() has not been called, or this is its `between`. Returns the worker that took it.
   size_t receive(dp::PortIndex port, const PacketBuilder& frame);
-  // Starts the thread. Worker `silent` does not answer.
-  void serve(size_t silent = kWorkers);
+  // Starts the thread. Worker `silent` does not answer; `between` is what else happens in the workers' thread, again
+  // and again.
+  void serve(
+      size_t silent = kWorkers, std::function<void()> between = [] {});
 
   FakePorts ports;
   CommandTable table;
 
  private:
-  void serve_all(size_t silent);
+  void serve_all(size_t silent, const std::function<void()>& between);
 
   dp::TestArena arena_;
   std::vector<dp::Mailbox> mailboxes_;

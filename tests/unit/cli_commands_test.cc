@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <set>
 
 #include "tests/support/cli_plane.h"
@@ -26,12 +27,15 @@ class CliCommandsTest : public ::testing::Test {
     return json::parse(text, nullptr, false);
   }
 
+  static std::string client_of(size_t connection) {
+    return "198.51.100." + std::to_string(1 + connection % 200) + ":" + std::to_string(20000 + connection);
+  }
+
   // `count` TCP connections opened by SYNs; returns how many fell to each worker.
   std::array<size_t, CliPlane::kWorkers> open_connections(size_t count) {
     std::array<size_t, CliPlane::kWorkers> by_worker{};
     for (size_t n = 0; n < count; ++n) {
-      const std::string client = "198.51.100." + std::to_string(1 + n % 200) + ":" + std::to_string(20000 + n);
-      ++by_worker[cli_.receive(0, tcp(client, kSci).flags(kSyn).seq(1000))];
+      ++by_worker[cli_.receive(0, tcp(client_of(n), kSci).flags(kSyn).seq(1000))];
     }
     return by_worker;
   }
@@ -346,6 +350,33 @@ TEST_F(CliCommandsTest, ShowSlotsAudit) {
   EXPECT_EQ(lost["instances"][0]["ledger_difference"], 1);
   EXPECT_EQ(lost["instances"][1]["counter_difference"], -1);
   EXPECT_EQ(lost["differences"], 3);
+}
+
+// A session that is proven (D-45) gives its provisional slot back, and neither begins nor ends: during the count it is
+// no difference.
+TEST_F(CliCommandsTest, ShowSlotsAuditWhileSessionsAreProven) {
+  constexpr size_t kConnections = 60;
+  const MacAddress from_instance = mac("02:00:00:00:01:0b"), to_port = mac("02:00:00:00:0f:01");
+  open_connections(kConnections);
+  const auto acknowledge = [&, this](size_t n) {
+    const std::string client = client_of(n);
+    for (const char* instance : {"10.1.0.11:8080", "10.1.0.12:8080"}) {  // one of them has the connection
+      cli_.receive(
+          1, tcp(instance, client).vlan(100).ether(from_instance, to_port).flags(kSyn | kAck).seq(5000).ack(1001));
+    }
+    cli_.receive(0, tcp(client, kSci).flags(kAck).seq(1001).ack(5001));
+  };
+  std::atomic<size_t> proven{0};
+  size_t turns = 0;
+  cli_.serve(CliPlane::kWorkers, [&] {
+    if (proven < kConnections && ++turns % 8 == 0) acknowledge(proven++);
+  });
+  while (proven < kConnections) EXPECT_EQ(show("show slots audit")["differences"], 0);
+  const json after = show("show slots audit");
+  EXPECT_EQ(after["differences"], 0);
+  EXPECT_EQ(after["instances"][0]["provisional_entries"], 0);
+  EXPECT_EQ(after["instances"][0]["entries"].get<size_t>() + after["instances"][1]["entries"].get<size_t>(),
+            kConnections);
 }
 
 TEST_F(CliCommandsTest, ShowDrops) {
