@@ -28,9 +28,9 @@ class SiteChecks {
   SiteChecks(const Field& root, SiteConfig& config) : root_(root), config_(config) {}
 
   void run() {
+    collect_sci_addresses();
     check_ports();
     find_forwarder_ports();
-    collect_sci_addresses();
     for (size_t s = 0; s < config_.scis.size(); ++s) check_sci(root_["scis"][s], config_.scis[s]);
     for (size_t p = 0; p < config_.ports.size(); ++p) check_neighbours(static_cast<PortIndex>(p));
   }
@@ -72,7 +72,9 @@ void SiteChecks::check_ports() {
                     "another port has the kernel interface " + quoted(port.kernel) + " already");
     }
     check_addresses(field, port);
-    check_gateways(field["gateways"], static_cast<PortIndex>(p));
+  }
+  for (size_t p = 0; p < config_.ports.size(); ++p) {
+    check_gateways(root_["dataplane"]["ports"][p]["gateways"], static_cast<PortIndex>(p));
   }
 }
 
@@ -103,7 +105,9 @@ void SiteChecks::check_gateways(const Field& field, PortIndex port) {
     }
     refuse_reserved(field[i], gateway);
     asked_for_.emplace(port, gateway);
-    if (own_addresses_.contains(gateway)) field[i].fail(gateway.format() + " is an address of this site's own");
+    if (own_addresses_.contains(gateway) || sci_addresses_.contains(gateway)) {
+      field[i].fail(gateway.format() + " is an address of this site's own");
+    }
     if (++gateways_ == kGatewaysMax + 1) field[i].fail("more than " + std::to_string(kGatewaysMax) + " in the site");
   }
 }

@@ -103,6 +103,8 @@ TEST(SiteChecks, Ports) {
       {with_port1("gateways: [^10.2.0.1]"), p1 + ".gateways[0]: 10.2.0.1 is on none of this port's networks"},
       {with_port1("gateways: [^192.0.2.1]"), p1 + ".gateways[0]: 192.0.2.1 is on the network of the port \"net0\""},
       {with_port1("gateways: [^10.1.0.2]"), p1 + ".gateways[0]: 10.1.0.2 is an address of this site's own"},
+      {replaced(with_port1("gateways: [^10.1.0.9]"), "192.0.2.10:80", "10.1.0.9:80"),
+       p1 + ".gateways[0]: 10.1.0.9 is an address of this site's own"},
       {with_port1("neighbours: {^10.1.0: \"02:00:00:00:00:01\"}"),
        p1 + ".neighbours[\"10.1.0\"]: expected an IP address as the key"},
       {with_port1("neighbours: {10.1.0.3: ^x}"),
