@@ -2,6 +2,7 @@
 #include "dataplane/control_loop.h"
 
 #include <signal.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include <spdlog/spdlog.h>
@@ -24,11 +26,15 @@ namespace {
 
 constexpr std::chrono::milliseconds kTurn{100};
 
+// SIGHUP is what the end of a terminal sends; under nohup(1) it is ignored, and stays so.
 sigset_t ending_signals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  struct sigaction hang_up {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -36,7 +42,7 @@ bool signal_arrived() {
   const sigset_t set = ending_signals();
   const timespec at_once{};
   const int signal = sigtimedwait(&set, nullptr, &at_once);
-  if (signal > 0) spdlog::info("msg=\"ending\" signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  if (signal > 0) spdlog::info("msg=\"ending\" signal={}", std::string("SIG") + sigabbrev_np(signal));
   return signal > 0;
 }
 

@@ -79,13 +79,24 @@ class StartAndEnd(SystemCase):
         self.assertIn('nothere', str(caught.exception))
 
     def test_ends_in_order(self):
-        for sig in (signal.SIGTERM, signal.SIGINT):
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(sig=sig.name):
                 dataplane = self.start()
                 load = self.start_load(SCIS[0], '--hold', 5)
                 self.assert_served(self.result(load), 5)
                 self.assertEqual(self.net.stop(dataplane.process, sig, timeout=5), 0)
                 self.finish(load)
+
+    def test_ignored_hang_up_stays_ignored(self):
+        """As nohup(1) has it."""
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        dataplane = self.start()
+        dataplane.process.send_signal(signal.SIGHUP)
+        dataplane.settle()
+        time.sleep(0.3)                                 # three turns of the control thread
+        self.assertIsNone(dataplane.process.poll())
+        self.assertEqual(dataplane.stop(), 0)
 
     def test_shutdown_by_command(self):
         dataplane = self.start()
