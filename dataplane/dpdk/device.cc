@@ -120,7 +120,11 @@ MacAddress Device::mac() const {
 }
 
 bool Device::link_up() const {
-  if (interface_ != 0) return interface_runs(interface_);
+  if (interface_ != 0) {
+    const InterfaceState state = interface_gone_ ? InterfaceState::kGone : interface_state(interface_);
+    interface_gone_ = state == InterfaceState::kGone;
+    return state == InterfaceState::kUp;
+  }
   rte_eth_link link{};
   return rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }

@@ -77,15 +77,16 @@ void set_up_kernel_interface(const PortConfig& port, const MacAddress& mac) {
   }
 }
 
-bool interface_runs(unsigned index) {
+InterfaceState interface_state(unsigned index) {
   constexpr unsigned kRuns = IFF_UP | IFF_RUNNING;
+  using enum InterfaceState;
   const Socket socket(nl_socket_alloc());
-  if (!socket || nl_connect(socket.get(), NETLINK_ROUTE) < 0) return true;
+  if (!socket || nl_connect(socket.get(), NETLINK_ROUTE) < 0) return kUp;
   rtnl_link* found = nullptr;
   const int error = rtnl_link_get_kernel(socket.get(), static_cast<int>(index), nullptr, &found);
   const LinkChange link(found);
-  if (error < 0) return error != -NLE_NODEV && error != -NLE_OBJ_NOTFOUND;
-  return (rtnl_link_get_flags(link.get()) & kRuns) == kRuns;
+  if (error < 0) return error == -NLE_NODEV || error == -NLE_OBJ_NOTFOUND ? kGone : kUp;
+  return (rtnl_link_get_flags(link.get()) & kRuns) == kRuns ? kUp : kDown;
 }
 
 }  // namespace margay::dp

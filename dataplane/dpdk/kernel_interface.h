@@ -12,7 +12,8 @@ namespace margay::dp {
 // up. Best effort: what fails is a warning in the log, the port works without. Once, after the device has started.
 void set_up_kernel_interface(const PortConfig& port, const MacAddress& mac);
 
-// Whether the interface is there, is set up, and has a carrier; true when the kernel cannot be asked.
-bool interface_runs(unsigned index);
+// Up: it is set up and has a carrier, or the kernel cannot be asked. Gone: deleted, or moved to another namespace.
+enum class InterfaceState { kUp, kDown, kGone };
+InterfaceState interface_state(unsigned index);
 
 }  // namespace margay::dp

@@ -69,3 +69,18 @@ class Deleted(LinkCase):
         self.assertEqual(self.link('net1'), 'down')
         self.await_no_slots(NAT4)
         self.assertEqual(self.dataplane.stop(), 0)
+
+
+class Moved(LinkCase):
+    def test_interface_moved_away_and_back(self):
+        """The driver's sockets do not come back with it (packet(7), ENETDOWN): it must not be shown as up."""
+        self.assert_served(self.load(NAT4, '--total', 20), 20)
+        self.net.ip('sci', 'link', 'set', 'port1', 'netns', self.net.prefix + 'client')
+        self.await_link('net1', 'down')
+        self.net.ip('client', 'link', 'set', 'port1', 'netns', self.net.prefix + 'sci')
+        self.net.ip('sci', 'link', 'set', 'port1', 'up')
+        self.net.hand_to_data_plane('port1')
+        self.assert_lost_by_name()
+        self.assertEqual(self.link('net1'), 'down')
+        self.assertEqual(self.told('net1', 'link up'), [])
+        self.assertEqual(self.dataplane.stop(), 0)
