@@ -14,7 +14,7 @@ class Share {
 
   constexpr Share() = default;
   // REQUIRES: 0 <= value <= 4, so that a product with 32 bits fits into 64
-  explicit constexpr Share(double value) : billionths_(static_cast<uint64_t>(value * kOne + 0.5)) {}
+  explicit constexpr Share(double value) : billionths_(static_cast<uint64_t>(value * kOne * 2 + 1) / 2) {}
 
   constexpr double value() const { return static_cast<double>(billionths_) / kOne; }
   constexpr uint32_t floor_of(uint32_t n) const { return static_cast<uint32_t>(billionths_ * n / kOne); }

@@ -35,6 +35,7 @@ Result<std::unique_ptr<CliServer>> CliServer::open(const std::string& path, Exec
 }
 
 void CliServer::poll(std::chrono::milliseconds timeout) {
+  waited_ = {};
   std::vector<pollfd> polled{{listener_.fd(), POLLIN, 0}};
   for (const Client& client : clients_) {
     const short wanted = client.out.empty() ? POLLIN : POLLOUT;  // no new request before the last answer is read
@@ -125,23 +126,21 @@ void CliServer::answer(Client& client, std::string_view request) {
     return run(client, (*message)["line"].get<std::string>(),
                json != message->end() && json->is_boolean() && json->get<bool>());
   }
-  Clock::duration waited{};
   if (message && message->contains("complete") && (*message)["complete"].is_string()) {
     const Completion c = executor_.complete((*message)["complete"].get<std::string>());
-    queue(client, write_message({{"ok", true}, {"words", c.words}, {"hints", c.hints}}), waited);
+    queue(client, write_message({{"ok", true}, {"words", c.words}, {"hints", c.hints}}));
     return;
   }
   const std::string what = message ? "expected the key line or complete, a string" : message.error().message;
-  queue(client, write_message({{"error", what}, {"position", 1}}), waited);
+  queue(client, write_message({{"error", what}, {"position", 1}}));
 }
 
 void CliServer::run(Client& client, const std::string& line, bool json) {
-  Clock::duration waited{};
   const auto sink = [&](std::string_view text) {
     while (!text.empty()) {
       const std::string_view piece = first_piece(text);
       text.remove_prefix(piece.size());
-      if (!queue(client, write_message({{"out", piece}}), waited)) return false;
+      if (!queue(client, write_message({{"out", piece}}))) return false;
     }
     return true;
   };
@@ -149,11 +148,11 @@ void CliServer::run(Client& client, const std::string& line, bool json) {
   nlohmann::json last{{"ok", true}};
   if (a.quit) last["quit"] = true;
   if (!a.result) last = {{"error", a.result.error().message}, {"position", a.result.error().position}};
-  queue(client, write_message(last), waited);
+  queue(client, write_message(last));
 }
 
 // Appends to the client's answers; waits for it to read when there are too many. False once it is given up.
-bool CliServer::queue(Client& client, std::string_view text, Clock::duration& waited) {
+bool CliServer::queue(Client& client, std::string_view text) {
   if (client.gone) return false;
   if (client.out.empty()) client.progress = Clock::now();
   client.out += text;
@@ -161,9 +160,9 @@ bool CliServer::queue(Client& client, std::string_view text, Clock::duration& wa
   while (!client.gone && client.out.size() > kQueueMax) {
     const Clock::time_point before = Clock::now();
     pollfd writable{client.fd.get(), POLLOUT, 0};
-    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(patience_ - waited);
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(patience_ - waited_);
     if (rest.count() <= 0 || ::poll(&writable, 1, static_cast<int>(rest.count())) == 0) client.gone = true;
-    waited += Clock::now() - before;
+    waited_ += Clock::now() - before;
     if (!client.gone) send_some(client);
   }
   return !client.gone;

@@ -5,10 +5,10 @@
 //
 // No thread of its own: whoever owns it calls poll() again and again. Commands run inside poll(), one after the
 // other. Bounds: kClientsMax clients (one that said nothing for a patience makes room for another, else the newcomer is
-// told so and closed), kRequestMax bytes a request, kQueueMax bytes
-// of answers that a client has not read yet. A command whose answer is longer waits for its reader, all in all at
-// most `patience`; a reader that is slower than that, or reads nothing for kIdleReader, is dropped. So no client can
-// hold the daemon for longer than one patience.
+// told so and closed), kRequestMax bytes a request, kQueueMax bytes of answers that a client has not read yet. A
+// command whose answer is longer waits for its reader, all commands of one poll() together at most `patience`; a reader
+// that is slower than that, or reads nothing for kIdleReader, is dropped. So clients cannot hold the daemon for longer
+// than one patience, not even one after the other.
 
 #include <chrono>
 #include <list>
@@ -58,7 +58,7 @@ class CliServer {
   void serve_requests(Client& client);
   void answer(Client& client, std::string_view request);
   void run(Client& client, const std::string& line, bool json);
-  bool queue(Client& client, std::string_view text, Clock::duration& waited);
+  bool queue(Client& client, std::string_view text);
   static void send_some(Client& client);
   void drop_gone();
   void drop_longest_idle();
@@ -67,6 +67,7 @@ class CliServer {
   Executor& executor_;
   std::chrono::milliseconds patience_;
   std::list<Client> clients_;
+  Clock::duration waited_{};  // for readers, in this poll()
 };
 
 }  // namespace margay

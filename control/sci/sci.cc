@@ -36,7 +36,7 @@ void Sci::add(const InstanceConfig& config, const Known* known) {
   HealthMonitor monitor = known != nullptr ? HealthMonitor(config_.health, now, known->health, known->age)
                                            : HealthMonitor(config_.health, now);
   const uint32_t key = keys_++;
-  Instance& instance = instances_.try_emplace(config.id, key, config, std::move(monitor)).first->second;
+  Instance& instance = instances_.try_emplace(config.id, key, config, monitor).first->second;
   ids_[key] = config.id;
   plan(instance);
   publish(instance);

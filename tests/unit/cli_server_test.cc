@@ -313,6 +313,23 @@ TEST_F(CliServerTest, ASlowReaderIsDroppedAndOthersGoOn) {
   ::close(slow);
 }
 
+// All that read nothing share one patience, so that they cannot hold the daemon one after the other.
+TEST_F(CliServerTest, ManySlowReadersHoldTheDaemonForOnePatience) {
+  constexpr milliseconds kPatience(500);
+  auto server = CliServer::open(path_, executor_, kPatience);
+  ASSERT_TRUE(server) << server.error().message;
+  std::vector<int> slow;
+  for (int n = 0; n < 4; ++n) slow.push_back(raw_connect(path_));
+  (*server)->poll(milliseconds(1000));
+  ASSERT_EQ((*server)->clients(), 4u);
+  for (const int fd : slow) raw_send(fd, "{\"line\":\"rows 1000000\",\"json\":true}\n");
+  const auto before = std::chrono::steady_clock::now();
+  (*server)->poll(milliseconds(1000));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 4 * kPatience);
+  EXPECT_EQ((*server)->clients(), 0u);
+  for (const int fd : slow) ::close(fd);
+}
+
 TEST_F(CliServerTest, AClientThatLeavesInTheMiddleEndsItsCommand) {
   start();
   const int fd = raw_connect(path_);
