@@ -65,7 +65,7 @@ class Device {
 
   uint16_t id_;
   uint16_t rx_queues_ = 0, tx_queues_ = 0;
-  unsigned interface_ = 0;  // of the kernel, where the driver does not follow its state; else 0
+  unsigned interface_ = 0;               // of the kernel, where the driver does not follow its state; else 0
   mutable bool interface_gone_ = false;  // and the driver's sockets with it: for good, even if the interface comes back
   std::string name_;
 };
