@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the seeds of tests/fuzz/corpus/parse and .../fast_path with the packet builder: make_corpus DIRECTORY.
+// Writes the seeds of tests/fuzz/corpus/parse, .../fast_path and .../snapshot: make_corpus DIRECTORY.
 // Run by hand when the inputs' format changes; the files are part of the repository.
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "common/shared_table/snapshot.h"
 #include "tests/packet/fixture.h"
 
 namespace margay::test {
@@ -125,6 +126,31 @@ std::vector<PacketBuilder> frames() {
           neighbour_solicitation(kStranger, "2001:db8::77", "2001:db8::2", kStranger)};
 }
 
+// Two SCIs of three instances each.
+Bytes snapshot() {
+  shared_table::Snapshot s;
+  s.generation = 2;
+  for (uint32_t k = 0; k < 2; ++k) {
+    shared_table::SciRecord& sci = s.scis.emplace_back();
+    sci.index = k;
+    sci.policy.csci_id = "192.0.2.1" + std::to_string(k) + ":80";
+    sci.policy.cs_id = "ARS";
+    sci.policy.endpoints = {{*IpAddress::parse("192.0.2.1" + std::to_string(k)), 80, Protocol::kTcp}};
+    for (uint32_t i = 3 * k; i < 3 * k + 3; ++i) {
+      shared_table::InstanceRecord& instance = sci.instances.emplace_back();
+      instance.index = i;
+      instance.limit = 50;
+      instance.config.id = "si-" + std::to_string(i);
+      instance.config.address = *IpAddress::parse("10.1.0.1" + std::to_string(i));
+      instance.config.port = 8080;
+      instance.config.max_sessions = 100;
+    }
+  }
+  Bytes bytes;
+  for (const std::byte b : shared_table::encode(s)) bytes.push_back(std::to_integer<uint8_t>(b));
+  return bytes;
+}
+
 }  // namespace
 }  // namespace margay::test
 
@@ -139,5 +165,6 @@ int main(int argc, char** argv) {
   margay::test::write(root / "fast_path" / "datagrams", margay::test::datagrams());
   margay::test::write(root / "fast_path" / "neighbours", margay::test::neighbours());
   margay::test::write(root / "fast_path" / "changes", margay::test::changes());
+  margay::test::write(root / "snapshot" / "two-scis", margay::test::snapshot());
   return 0;
 }
