@@ -49,6 +49,10 @@ HealthMonitor::HealthMonitor(const HealthConfig& config, Nanoseconds now, Health
     : state_(known), since_(now > age ? now - age : 0), held_down_(!serves(known)) {
   take(config);
   if (known != kHealthy && known != kUnknown) mark_all();
+  if (waits()) return;
+  state_ = kHealthy;
+  since_ = now;
+  held_down_ = false;
 }
 
 void HealthMonitor::take(const HealthConfig& config) {
@@ -74,12 +78,16 @@ void HealthMonitor::mark_all() {
 
 std::optional<HealthChange> HealthMonitor::configure(const HealthConfig& config, Nanoseconds now) {
   take(config);
-  if (state_ == kHealthy) return std::nullopt;
-  const auto marked = [](const Kind& kind) { return kind.marked; };
-  if (state_ != kUnknown && std::none_of(kinds_.begin(), kinds_.end(), marked)) mark_all();
-  const bool waits = state_ == kUnknown ? probed() : std::any_of(kinds_.begin(), kinds_.end(), marked);
-  if (waits) return std::nullopt;
-  return enter(kHealthy, {.kind = {}, .outcome = {}, .count = 0, .detail = "no check is configured"}, now);
+  const bool probe_marked = of(CheckKind::kLiveness).marked || of(CheckKind::kReadiness).marked;
+  const bool any_marked = probe_marked || of(CheckKind::kPerformance).marked;
+  if (state_ == kUnhealthy ? !probe_marked : state_ == kDegraded && !any_marked) mark_all();
+  if (waits()) return std::nullopt;
+  return enter(kHealthy, {.kind = {}, .outcome = {}, .count = 0, .detail = "no check is left to raise it"}, now);
+}
+
+bool HealthMonitor::waits() const {
+  if (!serves(state_)) return probed();
+  return state_ == kHealthy || probed() || of(CheckKind::kPerformance).marked;
 }
 
 std::optional<HealthChange> HealthMonitor::on_check(CheckKind k, Outcome outcome, std::string detail, Nanoseconds now) {

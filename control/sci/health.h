@@ -43,13 +43,13 @@ class HealthMonitor {
   // Begins in UNKNOWN; in HEALTHY where no probe is configured, for nobody would ever confirm it.
   HealthMonitor(const HealthConfig& config, Nanoseconds now);
   // Begins in a state known from before, `age` old. Which checks had failed is not known: for a state other than
-  // HEALTHY each configured kind has to rise.
+  // HEALTHY each configured kind has to rise. HEALTHY where no check is left that could raise it.
   HealthMonitor(const HealthConfig& config, Nanoseconds now, HealthState known, Nanoseconds age);
 
   std::optional<HealthChange> on_check(CheckKind kind, Outcome outcome, std::string detail, Nanoseconds now);
 
   // Keeps the state, and the runs of kinds that go on. Where the kinds that held the instance down are not checked any
-  // more, those that are have to rise; where nothing is, it is HEALTHY.
+  // more, those that are have to rise; where none is left that could raise it, it is HEALTHY.
   std::optional<HealthChange> configure(const HealthConfig& config, Nanoseconds now);
 
   HealthState state() const { return state_; }
@@ -76,6 +76,8 @@ class HealthMonitor {
   Event judge(CheckKind k, Outcome outcome) const;
   Event judge_pass() const;
   void mark_all();
+  // There is a check that can raise it, or nothing to raise.
+  bool waits() const;
   HealthChange enter(HealthState to, HealthCause cause, Nanoseconds now);
 
   Recovery recovery_ = Recovery::kStepwise;

@@ -4,45 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/control/health_rig.h"
+
 namespace margay::control {
 namespace {
 
-constexpr auto kLiveness = CheckKind::kLiveness;
-constexpr auto kReadiness = CheckKind::kReadiness;
-constexpr auto kPerformance = CheckKind::kPerformance;
-constexpr auto kHealthy = HealthState::kHealthy;
-constexpr auto kDegraded = HealthState::kDegraded;
-constexpr auto kUnhealthy = HealthState::kUnhealthy;
-constexpr auto kUnknown = HealthState::kUnknown;
-
-HealthConfig all_checks(Recovery recovery = Recovery::kStepwise) {
-  return {.recovery = recovery, .readiness = ProbeConfig{}, .performance = PerformanceConfig{}};
-}
-HealthConfig liveness_only() { return {}; }
-
-class Rig {
- public:
-  explicit Rig(const HealthConfig& config) : monitor(config, now) {}
-  Rig(const HealthConfig& config, HealthState known) : monitor(config, now, known, 0) {}
-
-  // One outcome, a second later. True: the state changed.
-  bool see(CheckKind kind, Outcome outcome) {
-    now += kSecond;
-    last = monitor.on_check(kind, outcome, "detail", now);
-    return last.has_value();
-  }
-  bool pass(CheckKind kind) { return see(kind, Outcome::kPass); }
-  bool fail(CheckKind kind) { return see(kind, Outcome::kFail); }
-  bool error(CheckKind kind) { return see(kind, Outcome::kError); }
-  void repeat(int times, CheckKind kind, Outcome outcome) {
-    for (int i = 0; i < times; ++i) see(kind, outcome);
-  }
-  HealthState state() const { return monitor.state(); }
-
-  Nanoseconds now = 100 * kSecond;
-  HealthMonitor monitor;
-  std::optional<HealthChange> last;
-};
+using namespace test;
+using Rig = HealthRig;
 
 TEST(HealthMonitor, BeginsUnknownAndTwoPassesOfEveryProbeMakeItHealthy_D24_SCI60) {
   Rig r(all_checks());
@@ -325,36 +293,6 @@ TEST(HealthMonitor, WithoutAnyProbeItIsHealthy) {
   HealthConfig config;
   config.liveness.reset();
   EXPECT_EQ(HealthMonitor(config, 0).state(), kHealthy);
-}
-
-TEST(HealthMonitor, AReloadKeepsStateAndRuns) {
-  Rig r(all_checks(), kHealthy);
-  r.repeat(2, kLiveness, Outcome::kFail);
-  EXPECT_FALSE(r.monitor.configure(all_checks(), r.now).has_value());
-  EXPECT_TRUE(r.fail(kLiveness));
-  EXPECT_EQ(r.state(), kUnhealthy);
-}
-
-TEST(HealthMonitor, AReloadWithoutTheCheckThatFailedAsksTheOthers) {
-  Rig r(all_checks(), kHealthy);
-  r.repeat(3, kReadiness, Outcome::kFail);
-  EXPECT_FALSE(r.monitor.configure(liveness_only(), r.now).has_value());
-  r.pass(kLiveness);
-  EXPECT_EQ(r.state(), kUnhealthy);
-  r.pass(kLiveness);
-  EXPECT_EQ(r.state(), kDegraded);
-}
-
-TEST(HealthMonitor, AReloadWithoutChecksMakesItHealthy) {
-  HealthConfig none;
-  none.liveness.reset();
-  for (const HealthState from : {kUnhealthy, kDegraded, kUnknown}) {
-    Rig r(liveness_only(), from);
-    const auto change = r.monitor.configure(none, r.now);
-    ASSERT_TRUE(change.has_value()) << name_of(from);
-    EXPECT_EQ(change->to, kHealthy);
-    EXPECT_FALSE(change->cause.kind.has_value());
-  }
 }
 
 TEST(HealthMonitor, ChecksAtTheConfirmIntervalUntilTheFirstVerdictAndFromAFailureToItsEnd_D24) {
