@@ -59,7 +59,10 @@ ReportingInterface::ReportingInterface(const SciConfig& config, uint64_t epoch, 
       next_periodic_(now + config.report.interval) {}
 
 void ReportingInterface::configure(const SciConfig& config, Nanoseconds now) {
-  if (config.report.interval != config_.interval) next_periodic_ = now + config.report.interval;
+  // Not later than was told: the C-SMA lets us age by the interval of the last report.
+  if (config.report.interval != config_.interval)
+    next_periodic_ = std::min(next_periodic_, now + config.report.interval);
+  cs_id_ = config.cs_id;
   config_ = config.report;
   batch_ = config.health.batch;
   routine_.change(config_.rate, now);
@@ -125,7 +128,7 @@ Report ReportingInterface::make(const SciState& state, Nanoseconds now, int64_t 
                 .timestamp_ms = unix_ms,
                 .epoch = epoch_,
                 .sequence = ++sequence_,
-                .full = pending_.meets(kFull),
+                .full = pending_.meets(kFull) || lacks_what_was_sent(state),
                 .trigger = pending_.foremost(),
                 .reasons = pending_,
                 .reporting_interval = config_.interval,
@@ -137,6 +140,16 @@ Report ReportingInterface::make(const SciState& state, Nanoseconds now, int64_t 
   pending_ = {};
   sent_ = state;
   return report;
+}
+
+bool ReportingInterface::lacks_what_was_sent(const SciState& state) const {
+  if (!sent_) return false;
+  const auto gone = [](const auto& sent, const auto& value) { return sent && !value; };
+  return gone(sent_->price, state.price) || gone(sent_->reputation, state.reputation) ||
+         gone(sent_->security_level, state.security_level) ||
+         !std::includes(state.instances.begin(), state.instances.end(), sent_->instances.begin(),
+                        sent_->instances.end(),
+                        [](const InstanceDetail& a, const InstanceDetail& b) { return a.id < b.id; });
 }
 
 void ReportingInterface::leave_out_unchanged(SciState& state) const {

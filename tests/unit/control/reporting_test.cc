@@ -328,6 +328,55 @@ TEST(Reporting, AReloadTakesIntervalsAndRatesAndKeepsTheSequence_SCI105) {
   EXPECT_EQ(r.ri.next_due(), kStart + 2 * kSecond);
 }
 
+// The C-SMA was told the shorter interval and lets the SCI age by it.
+TEST(Reporting, ALongerIntervalBeginsWithTheReportThatTellsOfIt_SCI100_D42) {
+  Rig r;
+  SciConfig c = config();
+  c.report.interval = 600 * kSecond;
+  r.now += 59 * kSecond;
+  r.ri.configure(c, r.now);
+  EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
+  r.run_to_due();
+  EXPECT_EQ(r.last().reporting_interval, 600 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kStart + 660 * kSecond);
+}
+
+TEST(Reporting, AReloadTakesTheServiceItsReportsName_SCI113) {
+  Rig r;
+  SciConfig c = config();
+  c.cs_id = "VRS";
+  r.ri.configure(c, r.now);
+  EXPECT_TRUE(r.raise(Trigger::kPulled));
+  EXPECT_EQ(r.last().cs_id, "VRS");
+}
+
+// What a delta leaves out did not change, so it cannot say that something is gone.
+TEST(Reporting, WhatIsGoneIsToldByAFullReport_SCI44_SCI119_SCI120) {
+  SciState s = state(1000);
+  s.price = 10;
+  s.reputation = 8;
+  s.instances = {{"a", HealthState::kHealthy, Admin::kEnabled, 10, 1},
+                 {"b", HealthState::kHealthy, Admin::kEnabled, 10, 1}};
+  Rig price(config(), s);
+  SciState less = s;
+  less.price.reset();
+  EXPECT_TRUE(price.observe(less));
+  EXPECT_EQ(price.last().trigger, Trigger::kThreshold);
+  EXPECT_TRUE(price.last().full);
+  EXPECT_FALSE(price.last().state.price.has_value());
+  EXPECT_EQ(price.last().state.reputation, 8u);
+  less.reputation = 9;
+  EXPECT_TRUE(price.observe(less));
+  EXPECT_FALSE(price.last().full);
+
+  Rig instance(config(), s);
+  instance.now_state.instances.erase(instance.now_state.instances.begin());
+  EXPECT_TRUE(instance.raise(Trigger::kAdmin));
+  EXPECT_TRUE(instance.last().full);
+  ASSERT_EQ(instance.last().state.instances.size(), 1u);
+  EXPECT_EQ(instance.last().state.instances[0].id, "b");
+}
+
 TEST(Reporting, NamesOfTriggersAreTheRequirements_D21) {
   EXPECT_EQ(name_of(Trigger::kAllDown), "ALL_DOWN");
   EXPECT_EQ(name_of(Trigger::kPeriodic), "PERIODIC");
