@@ -2,7 +2,8 @@
 #pragma once
 
 // The newest part of a histogram that only grows: the last one to two windows in which there were requests; all of it
-// before that much time has passed. Counts that went back belong to a data plane that started anew. Pure; one thread.
+// before that much time has passed. A count or sum that went back belongs to a data plane that started anew. Pure; one
+// thread.
 
 #include <optional>
 
@@ -16,7 +17,7 @@ class ResponseWindow {
     const uint64_t count = all.count();
     if (!began_) looked_ = {count, all.sum};  // what came before us is no news
     began_ = true;
-    if (count < newest_.count) {
+    if (count < newest_.count || all.sum < newest_.sum) {
       older_ = newer_ = Histogram{};
       looked_ = {};
     }
