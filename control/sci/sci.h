@@ -53,7 +53,7 @@ class Sci {
     bool drained = false;  // by the operator, here
     LedgerCounts ledger;
     ResponseWindow responses;
-    std::optional<Nanoseconds> probe_latency;
+    std::optional<Nanoseconds> probe_latency;  // of the last probe, if it passed
     std::optional<TableChanged::Entry> published;
   };
   using Instances = std::map<std::string, Instance>;

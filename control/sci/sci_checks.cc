@@ -139,6 +139,7 @@ Measurements Sci::measure(Instance& instance) {
 }
 
 void Sci::judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail) {
+  if (kind != CheckKind::kPerformance && outcome != Outcome::kPass) instance.probe_latency.reset();
   auto change = instance.monitor.on_check(kind, outcome, std::move(detail), now_.monotonic);
   plan_.finish({instance.key, work_of(kind)}, instance.monitor.confirming(kind), now_.monotonic);
   if (change) changed(instance, std::move(*change));

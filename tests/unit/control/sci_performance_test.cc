@@ -52,6 +52,26 @@ TEST(Sci, AnIdleInstanceShowsByItsProbesThatItIsFastAgain_SCI50) {
   EXPECT_EQ(r.state_of("si-1"), kHealthy);
 }
 
+// How long the last probe took says nothing of an instance that does not answer any more.
+TEST(Sci, ADeadInstanceDoesNotShowThatItIsFast_SCI50_D24) {
+  SciConfig config = with_performance();
+  config.health.recovery = Recovery::kDirect;
+  SciRig r(config);
+  r.settle();
+  r.behaviours["si-1"].samples = {{Metric::kResponseTime, SampleKind::kGauge, 0.8}};
+  r.run_for(60 * kSecond);
+  ASSERT_EQ(r.state_of("si-1"), kDegraded);
+  r.behaviours["si-1"].liveness = Outcome::kFail;
+  r.behaviours["si-1"].scrape_ok = false;
+  r.run_for(60 * kSecond);
+  ASSERT_EQ(r.state_of("si-1"), HealthState::kUnhealthy);
+  r.behaviours["si-1"].liveness = Outcome::kPass;
+  r.forget();
+  r.run_for(3 * kSecond);
+  ASSERT_FALSE(r.transitions.empty());
+  EXPECT_EQ(r.transitions[0].second.change.to, kDegraded);  // performance has not risen
+}
+
 TEST(Sci, ErrorRateAndCpuDegradeToo_SCI50) {
   SciRig errors(with_performance());
   errors.settle();
