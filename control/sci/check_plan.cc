@@ -83,6 +83,7 @@ void CheckPlan::hasten(Key key, Nanoseconds now) {
   const auto found = items_.find(key);
   if (found == items_.end() || found->second.serial != 0) return;
   Item& item = found->second;
+  if (item.due <= now + item.plan.confirm) return;
   wait_until(key, item, std::min(item.due, grid_after(key, item.plan.confirm, now)));
 }
 

@@ -56,7 +56,7 @@ class CheckPlan {
   bool in_flight(Key key, uint64_t serial) const;
   // Back to waiting. REQUIRES: in flight
   void finish(Key key, bool confirm, Nanoseconds now);
-  // What waits comes within the confirm interval.
+  // What waits for longer comes within the confirm interval and its jitter.
   void hasten(Key key, Nanoseconds now);
   // Those in flight whose prober is past its grace. Each is to be finished by the caller.
   std::vector<Due> overdue(Nanoseconds now) const;

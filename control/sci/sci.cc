@@ -133,6 +133,7 @@ void Sci::on(const ConfigChanged& e) {
     instance->config = *config;
     if (auto change = instance->monitor.configure(config_.health, now)) changed(*instance, std::move(*change));
     plan(*instance);
+    hasten(*instance);
     publish(*instance);
   }
   if (served && !serves(summary().sci_health())) reporting_.raise(Trigger::kAllDown, now);

@@ -78,6 +78,7 @@ class Sci {
   void check_performance(CheckPlan::Key key, Instance& instance);
   void judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail);
   void changed(Instance& instance, HealthChange change);
+  void hasten(const Instance& instance);
   Measurements measure(Instance& instance);
   Admin admin_of(const Instance& instance) const;
   InstanceInput input_of(const Instance& instance) const;

@@ -151,11 +151,15 @@ void Sci::changed(Instance& instance, HealthChange change) {
   if (change.recovery) reporting_.raise(Trigger::kRecovery, now);
   if (serves(change.from) && !serves(summary().sci_health())) reporting_.raise(Trigger::kAllDown, now);
   computing_time_.forget();
-  for (const CheckKind kind : {CheckKind::kLiveness, CheckKind::kReadiness, CheckKind::kPerformance}) {
-    if (instance.monitor.confirming(kind)) plan_.hasten({instance.key, work_of(kind)}, now);
-  }
+  hasten(instance);
   publish(instance);
   actions_.emplace_back(Transition{instance.config.id, std::move(change)});
+}
+
+void Sci::hasten(const Instance& instance) {
+  for (const CheckKind kind : {CheckKind::kLiveness, CheckKind::kReadiness, CheckKind::kPerformance}) {
+    if (instance.monitor.confirming(kind)) plan_.hasten({instance.key, work_of(kind)}, now_.monotonic);
+  }
 }
 
 }  // namespace margay::control

@@ -65,6 +65,19 @@ TEST(CheckPlan, HastensWhatWaitsForLong_D24) {
   EXPECT_LE(plan.next_due(), kStart + kSecond + kSecond / 10);
 }
 
+TEST(CheckPlan, HasteBringsNothingForwardThatComesWithinTheConfirmInterval_D24) {
+  for (uint32_t i = 0; i < 50; ++i) {
+    const CheckPlan::Key key{i, Work::kPerformance};
+    CheckPlan plan(1);
+    plan.set(key, kEvery5s, false, kStart);
+    Nanoseconds now = kStart;
+    take_next(plan, now);
+    plan.finish(key, true, now);
+    plan.hasten(key, now);
+    EXPECT_EQ(plan.next_due(), now + kSecond) << i;
+  }
+}
+
 TEST(CheckPlan, NeverTwoOfOneKindInFlightForOneInstance) {
   CheckPlan plan(1);
   plan.set(kKey, kEvery5s, true, kStart);
