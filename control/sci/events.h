@@ -45,7 +45,7 @@ struct LedgerCounts {
   uint32_t active = 0;                 // slots held
   uint32_t provisional = 0;            // those of them that no proven flow holds
   std::optional<uint32_t> limit = {};  // an operator's, below the configured one
-  Admin admin = Admin::kEnabled;
+  Admin admin = Admin::kEnabled;       // an operator's; not what a TableChanged had told
 };
 struct LedgerSample {
   struct Entry {
@@ -93,7 +93,8 @@ struct ScrapeRequest {
   std::string url;
   Nanoseconds deadline = 0;
 };
-// For the data plane. An instance that is not named stays as it is.
+// For the data plane. An instance that is not named stays as it is; one that is removed and changed is another one with
+// the same id.
 struct TableChanged {
   struct Entry {
     std::string id;

@@ -10,6 +10,11 @@ namespace {
 
 std::string words(std::optional<uint32_t> level) { return level ? std::to_string(*level) : "none"; }
 
+// What answers there is another instance, whatever its name.
+bool moved(const InstanceConfig& from, const InstanceConfig& to) {
+  return from.address != to.address || from.port != to.port;
+}
+
 std::optional<CpuRule> cpu_rule(const SciConfig& config) {
   return config.health.performance ? config.health.performance->cpu : std::nullopt;
 }
@@ -120,7 +125,8 @@ void Sci::on(const ConfigChanged& e) {
   for (const InstanceConfig& instance : config_.instances) wanted[instance.id] = &instance;
   for (auto it = instances_.begin(); it != instances_.end();) {
     const auto next = std::next(it);
-    if (wanted.count(it->first) == 0) remove(it);
+    const auto found = wanted.find(it->first);
+    if (found == wanted.end() || moved(it->second.config, *found->second)) remove(it);
     it = next;
   }
   for (const auto& [id, config] : wanted) {

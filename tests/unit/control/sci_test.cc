@@ -279,47 +279,26 @@ TEST(Sci, PullAndStopAreAnswered_D21) {
   EXPECT_EQ(r.last().state.gas->value, 400u);  // the data plane goes on
 }
 
-TEST(Sci, AReloadKeepsHealthAndAddsAndRemoves) {
+TEST(Sci, ADrainOfNobodyChangesNothing_D33) {
   SciRig r;
   r.settle();
-  r.behaviours["si-2"].liveness = Outcome::kFail;
-  r.run_for(9 * kSecond);
-  r.forget();
-  SciConfig config = two_instances();
-  config.instances[1].weight = 3;
-  config.instances.push_back({.id = "si-3", .address = "10.1.0.13", .port = 8080, .max_sessions = 50});
-  r.handle(ConfigChanged{config});
-  EXPECT_EQ(r.state_of("si-1"), kHealthy);
-  EXPECT_EQ(r.state_of("si-2"), kUnhealthy);
-  EXPECT_EQ(r.state_of("si-3"), kUnknown);
-  ASSERT_EQ(r.tables.size(), 1u);
-  EXPECT_EQ(r.tables[0].second.changed.size(), 2u);  // si-2's weight, si-3
-  r.run_for(3 * kSecond);
-  EXPECT_EQ(r.sci.state().gas->value, 250u);
-
-  config.instances.erase(config.instances.begin());
-  r.handle(ConfigChanged{config});
-  EXPECT_EQ(r.tables.back().second.removed, std::vector<std::string>{"si-1"});
-  r.run_for(kSecond);
-  EXPECT_EQ(r.last().trigger, Trigger::kHealth);
-  EXPECT_EQ(r.last().state.gas->value, 50u);
-  r.forget();
-  r.run_for(60 * kSecond);
-  for (const auto& [at, probe] : r.probes) EXPECT_NE(probe.id, "si-1");
+  r.handle(OperatorDrain{"nobody", true});
+  EXPECT_TRUE(r.reports.empty());
+  EXPECT_TRUE(r.tables.empty());
 }
 
-TEST(Sci, AHundredReloadsOfTheSameFileChangeNothing) {
-  SciRig reloaded, untouched;
-  for (SciRig* r : {&reloaded, &untouched}) r->settle();
-  for (int i = 0; i < 100; ++i) {
-    reloaded.handle(ConfigChanged{two_instances()});
-    reloaded.run_for(kSecond);
-    untouched.run_for(kSecond);
-  }
-  EXPECT_EQ(reloaded.probes.size(), untouched.probes.size());
-  EXPECT_EQ(reloaded.reports.size(), untouched.reports.size());
-  EXPECT_TRUE(reloaded.transitions.empty());
-  EXPECT_TRUE(reloaded.tables.empty());
+TEST(Sci, ADataPlaneLostTwiceComesBackByItsOwnCounters) {
+  SciRig r;
+  r.settle();
+  r.handle(DataPlaneLost{"first"});
+  r.handle(DataPlaneBack{});
+  r.handle(DataPlaneLost{"second"});  // before any counters
+  r.ledger({{"si-1", 30}});           // of before
+  EXPECT_EQ(r.sci.state().gas->value, 0u);
+  r.handle(DataPlaneBack{});
+  r.ledger({{"si-1", 30}});
+  EXPECT_EQ(r.sci.state().gas->value, 370u);
+  EXPECT_EQ(r.last().trigger, Trigger::kRecovery);
 }
 
 // Everything but the time stamp runs on the monotonic clock.
