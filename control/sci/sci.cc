@@ -42,6 +42,7 @@ void Sci::add(const InstanceConfig& config, const Known* known) {
                                            : HealthMonitor(config_.health, now);
   const uint32_t key = keys_++;
   Instance& instance = instances_.try_emplace(config.id, key, config, monitor).first->second;
+  instance.drained = known != nullptr && known->drained;
   ids_[key] = config.id;
   plan(instance);
   publish(instance);

@@ -24,10 +24,11 @@ namespace margay::control {
 
 class Sci {
  public:
-  struct Known {  // health out of the data plane's running snapshot
+  struct Known {  // out of the data plane's running snapshot
     std::string id;
     HealthState health{};
     Nanoseconds age = 0;
+    bool drained = false;  // by the operator
   };
 
   static constexpr size_t kWorkMax = 64;  // pieces of work begun by one event

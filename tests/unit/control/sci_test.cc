@@ -279,6 +279,17 @@ TEST(Sci, PullAndStopAreAnswered_D21) {
   EXPECT_EQ(r.last().state.gas->value, 400u);  // the data plane goes on
 }
 
+TEST(Sci, ADrainOutlivesTheControlPlane_D33) {
+  SciRig r(two_instances(), {{"si-1", kHealthy, 0, true}, {"si-2", kHealthy, 0, false}});
+  r.ledger({});
+  EXPECT_EQ(r.last().state.gas->value, 200u);
+  ASSERT_EQ(r.tables.size(), 1u);
+  EXPECT_EQ(r.tables[0].second.changed[0].admin, Admin::kDraining);
+  EXPECT_EQ(r.tables[0].second.changed[1].admin, Admin::kEnabled);
+  r.handle(OperatorDrain{"si-1", false});
+  EXPECT_EQ(r.last().state.gas->value, 400u);
+}
+
 TEST(Sci, ADrainOfNobodyChangesNothing_D33) {
   SciRig r;
   r.settle();
