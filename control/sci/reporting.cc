@@ -99,7 +99,8 @@ void ReportingInterface::observe(const SciState& state, Nanoseconds now) {
 // When some of the wanted triggers that are pending find a token.
 Nanoseconds ReportingInterface::ready(Triggers wanted, const TokenBucket& bucket) const {
   if (!pending_.meets(wanted)) return kNever;
-  const bool batching = !pending_.meets(kImmediate) && pending_.has(Trigger::kHealth) && wanted == kCritical;
+  const bool asked = wanted == kRoutine && pending_.has(Trigger::kPulled);
+  const bool batching = pending_.has(Trigger::kHealth) && !pending_.meets(kImmediate) && !asked;
   return std::max(bucket.next(), batching ? health_since_ + batch_ : 0);
 }
 

@@ -6,8 +6,8 @@
 //
 // Reasons gather until a report may go and then all meet in one, which tells the newest state: nothing is lost, and
 // nothing old is sent. The periodic report, the first and the last one always go. THRESHOLD and PULLED want a token of
-// the routine bucket; HEALTH, ADMIN, RECOVERY, ALL_DOWN and SECURITY one of the critical bucket. HEALTH alone waits a
-// moment for other changes of health first (SCI-72).
+// the routine bucket; HEALTH, ADMIN, RECOVERY, ALL_DOWN and SECURITY one of the critical bucket. HEALTH waits a moment
+// for other changes of health first (SCI-72), and a THRESHOLD waits with it.
 
 #include <optional>
 #include <vector>
