@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/collection/http/prober.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <unordered_map>
@@ -48,6 +49,7 @@ void set(CURL* easy, CURLoption option, Value value) {
 // Errors of a connect(2) that are this host's and not the other's.
 bool is_own(long os_error) {
   switch (os_error) {
+    case 0:  // libcurl got no socket at all
     case ENETUNREACH:
     case EADDRNOTAVAIL:
     case EMFILE:
@@ -113,10 +115,7 @@ struct Prober::State {
   std::unordered_map<CURL*, Asked> asked;
 };
 
-Prober::Prober() : state_(std::make_unique<State>()) {
-  MARGAY_CHECK(state_->multi != nullptr);
-  curl_multi_setopt(state_->multi.get(), CURLMOPT_MAXCONNECTS, 0L);  // none is kept
-}
+Prober::Prober() : state_(std::make_unique<State>()) { MARGAY_CHECK(state_->multi != nullptr); }
 
 Prober::~Prober() {
   for (auto& [easy, asked] : state_->asked) curl_multi_remove_handle(state_->multi.get(), easy);
@@ -137,7 +136,7 @@ void Prober::ask(const Question& q) {
   set(easy, CURLOPT_PROTOCOLS_STR, "http");
   set(easy, CURLOPT_PROXY, "");
   set(easy, CURLOPT_NOSIGNAL, 1L);
-  set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>((q.timeout + kMillisecond - 1) / kMillisecond));
+  set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max(kMillisecond, q.timeout) / kMillisecond));
   set(easy, CURLOPT_FRESH_CONNECT, 1L);
   set(easy, CURLOPT_FORBID_REUSE, 1L);
   set(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));

@@ -24,7 +24,7 @@ class Prober {
     std::string url;      // empty: connect to address and port
     std::string address;
     uint16_t port = 0;
-    Nanoseconds timeout = kSecond;
+    Nanoseconds timeout = kSecond;  // at least a millisecond is given
   };
   // Refused, reset, timed out, a status that is not 2xx: the instance's failure. No socket, no route from here, a URL
   // that is none: the prober's own error, which says nothing of the instance (D-54).

@@ -4,6 +4,7 @@
 #include "control/collection/http/prober.h"
 
 #include <arpa/inet.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -142,6 +143,29 @@ TEST(Prober, OurOwnErrorsAreNoFailures) {
   Prober prober;
   EXPECT_EQ(ask(prober, {1, "http://", "", 0, kSecond}).verdict, Verdict::kOwnError);
   EXPECT_EQ(ask(prober, {1, "gopher://127.0.0.1/", "", 0, kSecond}).verdict, Verdict::kOwnError);
+}
+
+// No descriptor left for a socket: nothing is known of the instance.
+TEST(Prober, WithoutASocketNothingIsSaid) {
+  Server good(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+  Prober prober;
+  prober.ask({1, good.url(), "", 0, kSecond});
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 3;  // all of these are in use
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::vector<Prober::Answer> answers;
+  for (int i = 0; i < 100 && answers.empty(); ++i) answers = prober.poll(100ms);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].verdict, Verdict::kOwnError) << answers[0].detail;
+}
+
+TEST(Prober, NoTimeLimitIsAShortOne) {
+  Server hanging;
+  Prober prober;
+  EXPECT_EQ(ask(prober, {1, hanging.url(), "", 0, 0}).verdict, Verdict::kFailed);
 }
 
 TEST(Prober, HundredsAtOnceAndTheHangingHoldUpNobody) {
