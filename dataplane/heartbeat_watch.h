@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "dataplane/core/counters.h"
+#include "common/counters.h"
 #include "dataplane/core/units.h"
 
 namespace margay::dp {

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <span>
 
+#include "common/counters.h"
 #include "dataplane/core/arena.h"
-#include "dataplane/core/counters.h"
 #include "dataplane/core/defence.h"
 #include "dataplane/core/flow_table.h"
 #include "dataplane/core/neighbours.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of the core's enumerations, as show and traces print them.
-#include "dataplane/core/counters.h"
 #include "dataplane/core/flow_entry.h"
 #include "dataplane/core/neighbours.h"
 
@@ -28,28 +27,6 @@ std::string_view name_of(FlowState s) {
       return "time-wait";
     case FlowState::kResetGrace:
       return "reset-grace";
-  }
-  return "unknown";
-}
-
-std::string_view name_of(EndReason r) {
-  switch (r) {
-    case EndReason::kFin:
-      return "fin";
-    case EndReason::kReset:
-      return "reset";
-    case EndReason::kTimeout:
-      return "timeout";
-    case EndReason::kEvicted:
-      return "evicted";
-    case EndReason::kDrained:
-      return "drained";
-    case EndReason::kDisabled:
-      return "disabled";
-    case EndReason::kUnhealthy:
-      return "unhealthy";
-    case EndReason::kReplaced:
-      return "replaced";
   }
   return "unknown";
 }

@@ -5,8 +5,8 @@
 
 #include <span>
 
+#include "common/counters.h"
 #include "dataplane/core/arena.h"
-#include "dataplane/core/counters.h"
 #include "dataplane/core/site_table.h"
 #include "dataplane/core/slot_ledger.h"
 

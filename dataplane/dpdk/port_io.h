@@ -10,7 +10,7 @@
 
 #include <memory>
 
-#include "dataplane/core/counters.h"
+#include "common/counters.h"
 #include "dataplane/core/packet.h"
 #include "dataplane/core/site_table.h"
 #include "dataplane/core/units.h"

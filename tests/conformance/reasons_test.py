@@ -4,7 +4,7 @@
 
     reasons_test.py SOURCE_FOLDER
 
-Reads DropReason and Refusal in dataplane/core/outcome.h. Exit status 1 when a test names one neither by its enumerator
+Reads DropReason and Refusal in common/reasons.h. Exit status 1 when a test names one neither by its enumerator
 nor by the word that commands show."""
 import pathlib
 import re
@@ -20,7 +20,7 @@ def reasons(header):
     for macro, enumeration in LISTS.items():
         body = re.search(r"#define " + macro + r"\(X\)((?:.*\\\n)*.*\n)", header)
         if body is None:
-            sys.exit(f"outcome.h has no {macro}")
+            sys.exit(f"reasons.h has no {macro}")
         found += [(enumeration, *pair) for pair in REASON.findall(body[1]) if pair[1] != "none"]
     return found
 
@@ -45,7 +45,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     source = pathlib.Path(sys.argv[1])
-    wanted = reasons((source / "dataplane/core/outcome.h").read_text())
+    wanted = reasons((source / "common/reasons.h").read_text())
     files = [f for f in sorted((source / "tests").rglob("*")) if f.suffix in (".cc", ".h", ".py")]
     text = "\n".join(f.read_text() for f in files if f.parent.name not in ("conformance", "fuzz"))
     missing = unnamed(wanted, text)

@@ -12,7 +12,7 @@
 
 namespace {
 
-using margay::dp::DropReason;
+using margay::DropReason;
 using margay::dp::Layer;
 
 void check(const margay::dp::Parsed& p, size_t length) {

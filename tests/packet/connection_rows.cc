@@ -6,7 +6,6 @@
 namespace margay::test {
 namespace {
 
-using dp::Refusal;
 
 const char* const kClient = "198.51.100.7:40000";
 const char* const kSci = "192.0.2.10:80";

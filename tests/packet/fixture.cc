@@ -53,7 +53,7 @@ Step Step::kernel(dp::PortIndex port, const PacketBuilder& frame) const {
 Step Step::drop(DropReason why) const { return expecting(*this, dp::Outcome::drop(why), {}); }
 Step Step::consumed() const { return expecting(*this, dp::Outcome::consumed(), {}); }
 Step Step::held() const { return expecting(*this, dp::Outcome::held(), {}); }
-Step Step::refused(dp::Refusal why) const {
+Step Step::refused(Refusal why) const {
   return changed(*this, [&](Step& s) { s.arrivals.back().refused = why; });
 }
 Step Step::headroom(uint16_t bytes) const {

@@ -26,7 +26,6 @@
 
 namespace margay::test {
 
-using dp::DropReason;
 using dp::SiteConfig;
 
 struct PortFrame {
@@ -39,7 +38,7 @@ struct Arrival {
   PortFrame frame;
   dp::Outcome expected = dp::Outcome::consumed();
   std::optional<Bytes> expected_bytes;
-  dp::Refusal refused = dp::Refusal::kNone;
+  Refusal refused = Refusal::kNone;
   uint16_t headroom = 128;
 };
 
@@ -52,7 +51,7 @@ class Step {
   Step consumed() const;
   Step held() const;
   // Beside out(): the packet that leaves is the answer to one that was refused.
-  Step refused(dp::Refusal why) const;
+  Step refused(Refusal why) const;
   // Bytes in front of the last packet in its buffer.
   Step headroom(uint16_t bytes) const;
   // Another packet in the same burst.

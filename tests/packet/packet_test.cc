@@ -29,7 +29,7 @@ std::string text(const Outcome& o) {
     case Verdict::kConsumed:
       return "consumed";
     case Verdict::kDrop:
-      return "drop " + std::string(dp::text_of(o.reason).name);
+      return "drop " + std::string(text_of(o.reason).name);
   }
   return "?";
 }
@@ -114,8 +114,8 @@ class Runner {
       const Arrival& a = s.arrivals[i];
       compare(a.expected, a.expected_bytes, burst_.outcomes[i], bytes_of(burst_.packets[i]));
       foretell(a);
-      const dp::Refusal refused = s.from_kernel ? dp::Refusal::kNone : fast_path_->trace(i).refused;
-      EXPECT_EQ(dp::text_of(refused).name, dp::text_of(a.refused).name);
+      const Refusal refused = s.from_kernel ? Refusal::kNone : fast_path_->trace(i).refused;
+      EXPECT_EQ(text_of(refused).name, text_of(a.refused).name);
     }
   }
 
@@ -172,18 +172,18 @@ class Runner {
 
   void foretell(const Arrival& a) {
     if (a.expected.verdict == Verdict::kDrop) ++dropped_[static_cast<size_t>(a.expected.reason)];
-    if (a.refused != dp::Refusal::kNone) ++refused_[static_cast<size_t>(a.refused)];
+    if (a.refused != Refusal::kNone) ++refused_[static_cast<size_t>(a.refused)];
   }
 
   void compare_counters() const {
-    for (size_t r = 0; r < dp::kDropReasons; ++r) {
-      EXPECT_EQ(fast_path_->counters().drops[r].get(), dropped_[r]) << dp::kDropReasonTexts[r].name;
+    for (size_t r = 0; r < kDropReasons; ++r) {
+      EXPECT_EQ(fast_path_->counters().drops[r].get(), dropped_[r]) << kDropReasonTexts[r].name;
     }
-    for (size_t r = 0; r < dp::kRefusals; ++r) {
-      EXPECT_EQ(fast_path_->counters().refused[r].get(), refused_[r]) << dp::kRefusalTexts[r].name;
+    for (size_t r = 0; r < kRefusals; ++r) {
+      EXPECT_EQ(fast_path_->counters().refused[r].get(), refused_[r]) << kRefusalTexts[r].name;
       uint64_t of_scis = 0;
-      for (dp::SciIndex s = 0; s < table_->scis.size(); ++s) of_scis += shared_.refused(s, static_cast<dp::Refusal>(r));
-      EXPECT_EQ(of_scis, refused_[r]) << dp::kRefusalTexts[r].name;
+      for (dp::SciIndex s = 0; s < table_->scis.size(); ++s) of_scis += shared_.refused(s, static_cast<Refusal>(r));
+      EXPECT_EQ(of_scis, refused_[r]) << kRefusalTexts[r].name;
     }
   }
 
@@ -222,8 +222,8 @@ class Runner {
   Burst burst_;
   std::deque<Bytes> buffers_;
   std::vector<PortFrame> own_;
-  std::array<uint64_t, dp::kDropReasons> dropped_{};
-  std::array<uint64_t, dp::kRefusals> refused_{};
+  std::array<uint64_t, kDropReasons> dropped_{};
+  std::array<uint64_t, kRefusals> refused_{};
   std::vector<std::pair<Outcome, Bytes>> let_go_;
 };
 

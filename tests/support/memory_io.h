@@ -119,20 +119,20 @@ class MemoryIo {
 
   dp::PortIndex ports() const { return net_.ports(); }
 
-  void receive(dp::PortIndex port, dp::Burst& burst, dp::WorkerCounters&) {
+  void receive(dp::PortIndex port, dp::Burst& burst, WorkerCounters&) {
     fill(burst, [&] { return peer_.next_frame(port); });
     received += burst.count;
   }
 
-  void receive_handed_over(dp::Burst& burst, dp::WorkerCounters& counters) {
+  void receive_handed_over(dp::Burst& burst, WorkerCounters& counters) {
     std::this_thread::yield();  // with fewer processors than workers the rings would fill up in a time slice
     fill(burst, [&] { return net_.handed_over(self_).pop(); });
     counters.taken_over.add(burst.count);
   }
 
-  void receive_from_kernel(dp::PortIndex, dp::Burst& burst, dp::WorkerCounters&) { burst.count = 0; }
+  void receive_from_kernel(dp::PortIndex, dp::Burst& burst, WorkerCounters&) { burst.count = 0; }
 
-  void carry_out(dp::Burst& burst, dp::WorkerCounters& counters) {
+  void carry_out(dp::Burst& burst, WorkerCounters& counters) {
     for (uint32_t i = 0; i < burst.count; ++i) {
       const dp::Outcome& outcome = burst.outcomes[i];
       const dp::Packet& packet = burst.packets[i];
@@ -144,7 +144,7 @@ class MemoryIo {
           counters.handed_over.add();
           continue;
         }
-        counters.drop(dp::DropReason::kHandOverFull);
+        counters.drop(DropReason::kHandOverFull);
       }
       if (outcome.verdict == dp::Verdict::kTransmit) {
         counters.transmitted.add();
@@ -155,7 +155,7 @@ class MemoryIo {
     }
   }
 
-  void send(const dp::Outbox& outbox, const dp::SiteTable&, dp::WorkerCounters& counters) {
+  void send(const dp::Outbox& outbox, const dp::SiteTable&, WorkerCounters& counters) {
     for (const dp::Frame& frame : outbox) counters.own_frames.add(frame.length > 0);
   }
 

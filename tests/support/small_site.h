@@ -73,7 +73,7 @@ class SmallSite {
   dp::FastPath& worker(dp::WorkerIndex w = 0) { return *fast_paths[w]; }
   uint64_t active(dp::InstanceIndex i) const { return shared.active(i); }
   dp::SlotView slots(dp::InstanceIndex i) const { return shared.slots.view(i); }
-  uint64_t ended(dp::InstanceIndex i, dp::EndReason reason) const {
+  uint64_t ended(dp::InstanceIndex i, EndReason reason) const {
     return shared.instance_counters[i].ended[static_cast<size_t>(reason)].get();
   }
 

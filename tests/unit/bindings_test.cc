@@ -9,8 +9,6 @@
 namespace margay::test {
 namespace {
 
-using dp::DropReason;
-using dp::EndReason;
 using dp::kSecond;
 using dp::Verdict;
 
@@ -143,7 +141,7 @@ TEST(Bindings, FullTableTransientGivesWayEstablishedNever) {
   establish(site, 4);
   establish(site, 5);
   site.send(0, from_client(6, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, dp::Refusal::kFlowTableFull);
+  EXPECT_EQ(site.trace.refused, Refusal::kFlowTableFull);
   EXPECT_EQ(site.active(0), 4u);
   for (unsigned n : {1u, 2u, 4u, 5u}) {
     site.send(0, from_client(n, kAck, 1001, 5001));
@@ -171,7 +169,7 @@ TEST(Bindings, D45UnprovenFlowsHoldAtMostTheirShare) {
   SmallSite site(small_site(1, 10));
   for (unsigned n = 0; n < 20; ++n) site.send(0, from_client(n, kSyn, 1000));
   EXPECT_EQ(site.active(0), 5u);
-  EXPECT_EQ(site.trace.refused, dp::Refusal::kProvisionalSpent);
+  EXPECT_EQ(site.trace.refused, Refusal::kProvisionalSpent);
   // A proven one makes room for another unproven one, up to the limit.
   site.send(1, from_instance(0, kSyn | kAck, 5000, 1001));
   site.send(0, from_client(0, kAck, 1001, 5001));
@@ -188,14 +186,14 @@ TEST(Bindings, SCI90LimitIsExactAndMayBeLowered) {
   SmallSite site(small_site(1, 6));
   for (unsigned n = 0; n < 6; ++n) establish(site, n);
   site.send(0, from_client(6, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
+  EXPECT_EQ(site.trace.refused, Refusal::kNoFreeSlot);
   site.shared.set_limit(*site.table, 0, 4);
   EXPECT_EQ(site.slots(0).over, 2u);
   EXPECT_EQ(site.slots(0).free(), 0u);
   for (unsigned n = 0; n < 2; ++n) close_both(site, n);
   EXPECT_EQ(site.slots(0).over, 0u);
   site.send(0, from_client(7, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
+  EXPECT_EQ(site.trace.refused, Refusal::kNoFreeSlot);
   close_both(site, 2);
   site.send(0, from_client(8, kSyn, 1000));
   EXPECT_TRUE(site.trace.new_binding);
@@ -213,7 +211,7 @@ TEST(Bindings, D33DrainEndsAtItsDeadline) {
   instance_of(site, 0).admin = dp::Admin::kDraining;
   instance_of(site, 0).drain_deadline = dp::to_tick(site.now + 30 * kSecond);
   site.send(0, from_client(2, kSyn, 1000));
-  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoHealthyInstance);
+  EXPECT_EQ(site.trace.refused, Refusal::kNoHealthyInstance);
   site.send(0, from_client(1, kAck, 1001, 5001));
   EXPECT_EQ(site.outcome.verdict, Verdict::kTransmit);
   site.pass(29 * kSecond);

@@ -13,8 +13,6 @@
 namespace margay::test {
 namespace {
 
-using dp::DropReason;
-using dp::Refusal;
 using nlohmann::json;
 
 const std::string kSci = "192.0.2.10:80";
@@ -149,7 +147,7 @@ TEST_F(CliCommandsTest, SCI34SCI35SCI93FreeFollowsSessionsAndConditions) {
 }
 
 TEST_F(CliCommandsTest, ShowInstance) {
-  dp::InstanceCounters& c = cli_.shared.counters(1, 1);
+  InstanceCounters& c = cli_.shared.counters(1, 1);
   c.packets_in.add(10);
   c.bytes_in.add(1000);
   c.packets_out.add(20);
@@ -308,7 +306,7 @@ TEST_F(CliCommandsTest, ASilentWorkerIsNamedAndWaitedForOnce) {
 
 TEST_F(CliCommandsTest, ShowSlots) {
   open_connections(30);
-  cli_.shared.counters(0, 0).ended[static_cast<size_t>(dp::EndReason::kFin)].add(4);
+  cli_.shared.counters(0, 0).ended[static_cast<size_t>(EndReason::kFin)].add(4);
   const json slots = show("show slots")["slots"];
   ASSERT_EQ(slots.size(), 3U);
   EXPECT_EQ(slots[0]["limit"], 200);
@@ -397,8 +395,8 @@ TEST_F(CliCommandsTest, ShowDrops) {
                                                          {"refused", 1},
                                                          {"by_worker", {1, 0}},
                                                          {"meaning", "instances are there, all are full"}}}));
-  EXPECT_EQ(show("show drops all")["drops"].size(), dp::kDropReasons - 1);
-  EXPECT_EQ(show("show drops all")["refused"].size(), dp::kRefusals - 1);
+  EXPECT_EQ(show("show drops all")["drops"].size(), kDropReasons - 1);
+  EXPECT_EQ(show("show drops all")["refused"].size(), kRefusals - 1);
 }
 
 TEST_F(CliCommandsTest, ShowNeighbours) {
@@ -429,7 +427,7 @@ TEST_F(CliCommandsTest, ShowNeighboursNamesWhoClaimsOurAddresses) {
 
 TEST_F(CliCommandsTest, ShowWorkers) {
   const auto by_worker = open_connections(20);
-  dp::WorkerCounters& c = cli_.shared.worker_counters[1];
+  WorkerCounters& c = cli_.shared.worker_counters[1];
   c.polls.add(1000);
   c.idle_polls.add(250);
   c.refused[static_cast<size_t>(Refusal::kNoFreeSlot)].add(7);

@@ -7,7 +7,6 @@
 namespace margay::test {
 namespace {
 
-using dp::DropReason;
 using dp::kSecond;
 using dp::Neighbours;
 using dp::Verdict;

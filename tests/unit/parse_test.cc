@@ -14,7 +14,6 @@
 namespace margay::test {
 namespace {
 
-using dp::DropReason;
 using dp::Layer;
 using dp::Parsed;
 
@@ -47,7 +46,7 @@ struct Case {
 void expect(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
     const Parsed p = parse(c.packet);
-    EXPECT_EQ(dp::text_of(p.error).name, dp::text_of(c.error).name) << c.name;
+    EXPECT_EQ(text_of(p.error).name, text_of(c.error).name) << c.name;
     if (c.error != DropReason::kNone) continue;
     EXPECT_EQ(static_cast<int>(p.layer), static_cast<int>(c.layer)) << c.name;
   }

@@ -8,8 +8,6 @@
 namespace margay::test {
 namespace {
 
-using dp::DropReason;
-using dp::Refusal;
 using dp::Verdict;
 
 const char* const kSci = "192.0.2.10:80";
@@ -26,7 +24,7 @@ uint64_t drops(SmallSite& site, DropReason why) {
 }
 uint64_t drops_in_all(SmallSite& site) {
   uint64_t sum = 0;
-  for (const dp::Counter& c : site.worker().counters().drops) sum += c.get();
+  for (const Counter& c : site.worker().counters().drops) sum += c.get();
   return sum;
 }
 uint64_t refused(SmallSite& site, Refusal why) {
@@ -34,7 +32,7 @@ uint64_t refused(SmallSite& site, Refusal why) {
 }
 uint64_t refused_in_all(SmallSite& site) {
   uint64_t sum = 0;
-  for (const dp::Counter& c : site.worker().counters().refused) sum += c.get();
+  for (const Counter& c : site.worker().counters().refused) sum += c.get();
   return sum;
 }
 uint64_t passed_over(SmallSite& site, dp::InstanceIndex i, Refusal why) {

@@ -10,7 +10,6 @@ namespace margay::test {
 namespace {
 
 using dp::Balance;
-using dp::DropReason;
 using dp::HealthState;
 
 PacketBuilder syn(unsigned n) {
@@ -123,8 +122,8 @@ TEST(Selector, AnyFreeSlotIsFound) {
       ASSERT_TRUE(site.trace.new_binding) << n;
     }
     site.send(0, syn(20));
-    EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
-    EXPECT_EQ(site.shared.refused(0, dp::Refusal::kNoFreeSlot), 1u);
+    EXPECT_EQ(site.trace.refused, Refusal::kNoFreeSlot);
+    EXPECT_EQ(site.shared.refused(0, Refusal::kNoFreeSlot), 1u);
   }
 }
 
@@ -152,7 +151,7 @@ TEST(Selector, SCI74SCI75D46Eligibility) {
     site.table->instances.edit(1).health = c.second;
     site.send(0, syn(1));
     if (c.expected < 0) {
-      EXPECT_EQ(site.trace.refused, dp::Refusal::kNoHealthyInstance) << c.name;
+      EXPECT_EQ(site.trace.refused, Refusal::kNoHealthyInstance) << c.name;
     } else {
       EXPECT_EQ(site.trace.instance, static_cast<dp::InstanceIndex>(c.expected)) << c.name;
     }
@@ -166,7 +165,7 @@ TEST(Selector, D46FullIsNotUnhealthy) {
   site.send(0, syn(1));
   EXPECT_EQ(site.trace.instance, 0u);
   site.send(0, syn(2));
-  EXPECT_EQ(site.trace.refused, dp::Refusal::kNoFreeSlot);
+  EXPECT_EQ(site.trace.refused, Refusal::kNoFreeSlot);
   EXPECT_EQ(site.active(1), 0u);
 }
 

@@ -2,18 +2,20 @@
 #pragma once
 
 // Counters: one writer each (the worker), any reader. A plain aligned store a count, no locked instruction;
-// a reader sees each value whole and lately true. They only grow.
+// a reader sees each value whole and lately true. They only grow. They may lie in memory that is shared with the
+// control plane (common/shared_table/counters.h): zeroed memory holds valid counters.
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string_view>
 
-#include "dataplane/core/outcome.h"
-#include "dataplane/core/units.h"
+#include "common/histogram.h"
+#include "common/reasons.h"
 
-namespace margay::dp {
+namespace margay {
+
+inline constexpr size_t kCounterAlignment = 64;  // no two writers on one cache line
 
 class Counter {
  public:
@@ -26,19 +28,14 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// Why a binding ended; the slot, if still held, was released with it.
-enum class EndReason : uint8_t { kFin, kReset, kTimeout, kEvicted, kDrained, kDisabled, kUnhealthy, kReplaced };
-inline constexpr size_t kEndReasons = 8;
-std::string_view name_of(EndReason r);  // "fin"
-
-struct alignas(kCacheLine) InstanceCounters {  // per worker and instance
-  Counter generation;                          // of the instance that they count for
-  Counter packets_in, bytes_in;                // from clients
-  Counter packets_out, bytes_out;              // from the instance, modes with two directions
-  Counter active;                              // sessions that hold a slot now
-  Counter bindings;                            // entries that name the instance now, slot or not
-  Counter opened;                              // slots taken
-  std::array<Counter, kEndReasons> ended;      // slots released, by reason
+struct alignas(kCounterAlignment) InstanceCounters {  // per worker and instance
+  Counter generation;                                 // of the instance that they count for
+  Counter packets_in, bytes_in;                       // from clients
+  Counter packets_out, bytes_out;                     // from the instance, modes with two directions
+  Counter active;                                     // sessions that hold a slot now
+  Counter bindings;                                   // entries that name the instance now, slot or not
+  Counter opened;                                     // slots taken
+  std::array<Counter, kEndReasons> ended;             // slots released, by reason
   // New flows that it was offered and did not take, by cause; another instance took them, or they were refused.
   std::array<Counter, kRefusals> passed_over;
 
@@ -53,11 +50,11 @@ struct alignas(kCacheLine) InstanceCounters {  // per worker and instance
   }
 };
 
-struct alignas(kCacheLine) SciCounters {   // per worker and SCI
-  std::array<Counter, kRefusals> refused;  // client packets answered with a reset or an ICMP error, by cause
+struct alignas(kCounterAlignment) SciCounters {  // per worker and SCI
+  std::array<Counter, kRefusals> refused;        // client packets answered with a reset or an ICMP error, by cause
 };
 
-struct alignas(kCacheLine) WorkerCounters {
+struct alignas(kCounterAlignment) WorkerCounters {
   Counter packets;                  // taken from ports, rings and kernel interfaces
   Counter hits, misses;             // of SCI traffic, in the flow table
   Counter handed_over, taken_over;  // to and from other workers
@@ -76,4 +73,25 @@ struct alignas(kCacheLine) WorkerCounters {
   void drop(DropReason r, uint64_t n = 1) { drops[static_cast<size_t>(r)].add(n); }
 };
 
-}  // namespace margay::dp
+// Durations, as a Histogram's buckets.
+struct DurationCounters {
+  std::array<Counter, Histogram::kBuckets> counts;
+  Counter sum;  // ns
+
+  void add(Nanoseconds value) {
+    counts[Histogram::bucket_of(value)].add();
+    sum.add(value);
+  }
+  // Any thread: not one moment's, but nothing that was added before the call is missing.
+  void add_to(Histogram& all) const {
+    for (size_t b = 0; b < Histogram::kBuckets; ++b) all.counts[b] += counts[b].get();
+    all.sum += sum.get();
+  }
+};
+
+struct alignas(kCounterAlignment) InstanceTimes {  // per worker and instance
+  DurationCounters handshakes;                     // from a client's SYN to the instance's answer
+  DurationCounters responses;                      // from the last data of a request to the first of its response
+};
+
+}  // namespace margay
