@@ -88,16 +88,16 @@ struct ReportConfig {
   bool operator==(const ReportConfig&) const = default;
 };
 
-struct InstanceConfig {
+struct InstanceSpec {
   std::string id;       // SI-ID, unique in this SCI (SCI-12)
   std::string address;  // as probes and scrapes call it
   uint16_t port = 0;
   uint32_t max_sessions = 0;
   uint32_t weight = 1;
-  bool operator==(const InstanceConfig&) const = default;
+  bool operator==(const InstanceSpec&) const = default;
 };
 
-struct SciConfig {
+struct SciSpec {
   std::string csci_id, cs_id;
   HealthConfig health = {};
   MetricsConfig metrics = {};
@@ -106,8 +106,8 @@ struct SciConfig {
   Share safety_margin{1.0};
   Share degradation_factor{0.5};
   std::optional<uint32_t> price = {}, reputation = {}, security_level = {};
-  std::vector<InstanceConfig> instances = {};
-  bool operator==(const SciConfig&) const = default;
+  std::vector<InstanceSpec> instances = {};
+  bool operator==(const SciSpec&) const = default;
 };
 
 }  // namespace margay::control

@@ -67,7 +67,7 @@ struct SecurityNotice {
   std::string what;
 };
 struct ConfigChanged {  // of the same CSCI-ID
-  SciConfig config;
+  SciSpec config;
 };
 struct Pull {};  // the C-SMA asks
 struct Stop {};

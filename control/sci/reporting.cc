@@ -48,7 +48,7 @@ bool crosses(uint32_t base, uint32_t value, Share share, std::optional<uint32_t>
   return share.exceeded_by(difference, base) || (absolute && difference > *absolute);
 }
 
-ReportingInterface::ReportingInterface(const SciConfig& config, uint64_t epoch, Nanoseconds now)
+ReportingInterface::ReportingInterface(const SciSpec& config, uint64_t epoch, Nanoseconds now)
     : csci_id_(config.csci_id),
       cs_id_(config.cs_id),
       config_(config.report),
@@ -58,7 +58,7 @@ ReportingInterface::ReportingInterface(const SciConfig& config, uint64_t epoch, 
       epoch_(epoch),
       next_periodic_(now + config.report.interval) {}
 
-void ReportingInterface::configure(const SciConfig& config, Nanoseconds now) {
+void ReportingInterface::configure(const SciSpec& config, Nanoseconds now) {
   // Not later than was told: the C-SMA lets us age by the interval of the last report.
   if (config.report.interval != config_.interval)
     next_periodic_ = std::min(next_periodic_, now + config.report.interval);

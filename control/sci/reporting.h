@@ -27,8 +27,8 @@ bool crosses(uint32_t base, uint32_t value, Share share, std::optional<uint32_t>
 
 class ReportingInterface {
  public:
-  ReportingInterface(const SciConfig& config, uint64_t epoch, Nanoseconds now);
-  void configure(const SciConfig& config, Nanoseconds now);
+  ReportingInterface(const SciSpec& config, uint64_t epoch, Nanoseconds now);
+  void configure(const SciSpec& config, Nanoseconds now);
 
   void raise(Trigger trigger, Nanoseconds now);
   void raise(SecurityEvent event, Nanoseconds now);

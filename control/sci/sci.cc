@@ -11,17 +11,17 @@ namespace {
 std::string words(std::optional<uint32_t> level) { return level ? std::to_string(*level) : "none"; }
 
 // What answers there is another instance, whatever its name.
-bool moved(const InstanceConfig& from, const InstanceConfig& to) {
+bool moved(const InstanceSpec& from, const InstanceSpec& to) {
   return from.address != to.address || from.port != to.port;
 }
 
-std::optional<CpuRule> cpu_rule(const SciConfig& config) {
+std::optional<CpuRule> cpu_rule(const SciSpec& config) {
   return config.health.performance ? config.health.performance->cpu : std::nullopt;
 }
 
 }  // namespace
 
-Sci::Sci(const SciConfig& config, uint64_t seed, uint64_t epoch, const std::vector<Known>& known, Nanoseconds now)
+Sci::Sci(const SciSpec& config, uint64_t seed, uint64_t epoch, const std::vector<Known>& known, Nanoseconds now)
     : config_(config),
       plan_(seed),
       metrics_(config.metrics, cpu_rule(config)),
@@ -30,13 +30,13 @@ Sci::Sci(const SciConfig& config, uint64_t seed, uint64_t epoch, const std::vect
       now_{.monotonic = now, .unix_ms = 0} {
   std::map<std::string, const Known*> known_by_id;
   for (const Known& k : known) known_by_id[k.id] = &k;
-  for (const InstanceConfig& instance : config.instances) {
+  for (const InstanceSpec& instance : config.instances) {
     const auto found = known_by_id.find(instance.id);
     add(instance, found == known_by_id.end() ? nullptr : found->second);
   }
 }
 
-void Sci::add(const InstanceConfig& config, const Known* known) {
+void Sci::add(const InstanceSpec& config, const Known* known) {
   const Nanoseconds now = now_.monotonic;
   HealthMonitor monitor = known != nullptr ? HealthMonitor(config_.health, now, known->health, known->age)
                                            : HealthMonitor(config_.health, now);
@@ -122,8 +122,8 @@ void Sci::on(const ConfigChanged& e) {
   metrics_.configure(config_.metrics, cpu_rule(config_));
   reporting_.configure(config_, now);
 
-  std::map<std::string, const InstanceConfig*> wanted;
-  for (const InstanceConfig& instance : config_.instances) wanted[instance.id] = &instance;
+  std::map<std::string, const InstanceSpec*> wanted;
+  for (const InstanceSpec& instance : config_.instances) wanted[instance.id] = &instance;
   for (auto it = instances_.begin(); it != instances_.end();) {
     const auto next = std::next(it);
     const auto found = wanted.find(it->first);

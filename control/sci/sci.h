@@ -34,7 +34,7 @@ class Sci {
   static constexpr size_t kWorkMax = 64;  // pieces of work begun by one event
   static constexpr Nanoseconds kStartPatience = kSecond;
 
-  Sci(const SciConfig& config, uint64_t seed, uint64_t epoch, const std::vector<Known>& known, Nanoseconds now);
+  Sci(const SciSpec& config, uint64_t seed, uint64_t epoch, const std::vector<Known>& known, Nanoseconds now);
 
   std::vector<Action> handle(const Event& event, Time now);
   // When a Tick is wanted, unless another event comes first.
@@ -46,10 +46,10 @@ class Sci {
 
  private:
   struct Instance {
-    Instance(uint32_t k, const InstanceConfig& c, HealthMonitor m) : key(k), config(c), monitor(std::move(m)) {}
+    Instance(uint32_t k, const InstanceSpec& c, HealthMonitor m) : key(k), config(c), monitor(std::move(m)) {}
 
     uint32_t key;  // never used again
-    InstanceConfig config;
+    InstanceSpec config;
     HealthMonitor monitor;
     bool drained = false;  // by the operator, here
     LedgerCounts ledger;
@@ -71,7 +71,7 @@ class Sci {
   void on(const Stop& e);
   void on(const Tick& e);
 
-  void add(const InstanceConfig& config, const Known* known);
+  void add(const InstanceSpec& config, const Known* known);
   void remove(Instances::iterator it);
   void plan(const Instance& instance);
   void finish_overdue();
@@ -92,7 +92,7 @@ class Sci {
   void report();
   Instance* find(const std::string& id);
 
-  SciConfig config_;
+  SciSpec config_;
   CheckPlan plan_;
   MetricCollector metrics_;
   ComputingTimeEstimator computing_time_;

@@ -13,7 +13,7 @@ Work work_of(CheckKind k) { return static_cast<Work>(k); }
 static_assert(static_cast<Work>(CheckKind::kPerformance) == Work::kPerformance);
 
 // {address} and {port} filled in; an IPv6 address in its brackets.
-std::string fill(std::string url, const InstanceConfig& instance) {
+std::string fill(std::string url, const InstanceSpec& instance) {
   const bool v6 = instance.address.find(':') != std::string::npos;
   const std::pair<std::string, std::string> fields[] = {
       {"{address}", v6 ? "[" + instance.address + "]" : instance.address}, {"{port}", std::to_string(instance.port)}};
@@ -67,7 +67,7 @@ void Sci::finish_overdue() {
 void Sci::begin_work() {
   for (const CheckPlan::Due& due : plan_.take(now_.monotonic, kWorkMax)) {
     Instance& instance = instances_.at(ids_.at(due.key.instance));
-    const InstanceConfig& config = instance.config;
+    const InstanceSpec& config = instance.config;
     const auto probe = [&](const ProbeConfig& check) {
       actions_.emplace_back(ProbeRequest{config.id, static_cast<CheckKind>(due.key.work), due.serial,
                                          fill(check.http, config), config.address, config.port, due.deadline});

@@ -14,8 +14,8 @@ namespace {
 
 using test::SciRig;
 
-SciConfig base() {
-  SciConfig config = test::two_instances();
+SciSpec base() {
+  SciSpec config = test::two_instances();
   config.health.readiness = ProbeConfig{.http = "x", .interval = 30 * kSecond};
   config.health.performance = PerformanceConfig{.response_time = 500 * kMillisecond};
   config.metrics.prometheus = "x";
@@ -201,48 +201,48 @@ uint64_t computing_time(SciRig& r) {
 
 struct Knob {
   const char* name;
-  std::function<void(SciConfig&)> turn;
+  std::function<void(SciSpec&)> turn;
   uint64_t (*measure)(SciRig&);
   uint64_t before, after;
 };
 
 const Knob kKnobs[] = {
-    {"sampling interval", [](SciConfig& c) { c.metrics.interval = 10 * kSecond; }, scrapes, 120, 60},
-    {"liveness interval", [](SciConfig& c) { c.health.liveness->interval = 10 * kSecond; }, liveness, 120, 60},
-    {"readiness interval", [](SciConfig& c) { c.health.readiness->interval = 10 * kSecond; }, readiness, 20, 60},
-    {"probe timeout", [](SciConfig& c) { c.health.liveness->timeout = c.health.readiness->timeout = 3 * kSecond; },
+    {"sampling interval", [](SciSpec& c) { c.metrics.interval = 10 * kSecond; }, scrapes, 120, 60},
+    {"liveness interval", [](SciSpec& c) { c.health.liveness->interval = 10 * kSecond; }, liveness, 120, 60},
+    {"readiness interval", [](SciSpec& c) { c.health.readiness->interval = 10 * kSecond; }, readiness, 20, 60},
+    {"probe timeout", [](SciSpec& c) { c.health.liveness->timeout = c.health.readiness->timeout = 3 * kSecond; },
      probe_timeout_ms, 1000, 3000},
-    {"fall", [](SciConfig& c) { c.health.liveness->fall = 5; }, failures_to_unhealthy, 3, 5},
-    {"rise", [](SciConfig& c) { c.health.liveness->rise = 4; }, passes_to_healthy, 4, 8},  // two steps
-    {"recovery", [](SciConfig& c) { c.health.recovery = Recovery::kDirect; }, steps_up, 2, 1},
-    {"confirm interval", [](SciConfig& c) { c.health.confirm_interval = 2 * kSecond; }, ms_between_failed_probes, 1000,
+    {"fall", [](SciSpec& c) { c.health.liveness->fall = 5; }, failures_to_unhealthy, 3, 5},
+    {"rise", [](SciSpec& c) { c.health.liveness->rise = 4; }, passes_to_healthy, 4, 8},  // two steps
+    {"recovery", [](SciSpec& c) { c.health.recovery = Recovery::kDirect; }, steps_up, 2, 1},
+    {"confirm interval", [](SciSpec& c) { c.health.confirm_interval = 2 * kSecond; }, ms_between_failed_probes, 1000,
      2000},
-    {"performance: CPU above", [](SciConfig& c) { c.health.performance->cpu->above = Share{0.8}; }, degraded_by_cpu_85,
-     0, 1},
-    {"performance: CPU for", [](SciConfig& c) { c.health.performance->cpu->time = 120 * kSecond; },
+    {"performance: CPU above", [](SciSpec& c) { c.health.performance->cpu->above = Share{0.8}; }, degraded_by_cpu_85, 0,
+     1},
+    {"performance: CPU for", [](SciSpec& c) { c.health.performance->cpu->time = 120 * kSecond; },
      cpu_verdict_within_100s, 1, 0},
-    {"performance: interval", [](SciConfig& c) { c.health.performance->interval = 250 * kSecond; },
+    {"performance: interval", [](SciSpec& c) { c.health.performance->interval = 250 * kSecond; },
      cpu_verdict_within_100s, 1, 0},
-    {"performance: response time", [](SciConfig& c) { c.health.performance->response_time = 200 * kMillisecond; },
+    {"performance: response time", [](SciSpec& c) { c.health.performance->response_time = 200 * kMillisecond; },
      slow_300ms, 0, 1},
-    {"performance: error rate", [](SciConfig& c) { c.health.performance->error_rate = Share{0.05}; }, errors_10_percent,
+    {"performance: error rate", [](SciSpec& c) { c.health.performance->error_rate = Share{0.05}; }, errors_10_percent,
      0, 1},
-    {"performance: fall", [](SciConfig& c) { c.health.performance->fall = 1; }, slow_checks_to_degraded, 3, 1},
-    {"performance: rise", [](SciConfig& c) { c.health.performance->rise = 5; }, fast_checks_to_healthy, 2, 5},
-    {"safety margin", [](SciConfig& c) { c.safety_margin = Share{0.8}; }, gas, 400, 320},
-    {"degradation factor", [](SciConfig& c) { c.degradation_factor = Share{0.25}; }, gas_degraded, 300, 250},
-    {"report interval", [](SciConfig& c) { c.report.interval = 45 * kSecond; }, report_interval_s, 60, 45},
-    {"GAS change", [](SciConfig& c) { c.report.gas_change = Share{0.05}; }, slots_to_report, 41, 21},
-    {"GAS absolute", [](SciConfig& c) { c.report.gas_absolute = 10; }, slots_to_report, 41, 11},
-    {"Computing Time change", [](SciConfig& c) { c.report.computing_time_change = Share{0.4}; }, ms_to_report, 21, 41},
-    {"burst", [](SciConfig& c) { c.report.rate.burst = 9; }, pulls_at_once, 5, 9},
-    {"rate", [](SciConfig& c) { c.report.rate.spacing = 2 * kSecond; }, pulls_in_ten_seconds_more, 10, 5},
-    {"critical burst", [](SciConfig& c) { c.report.critical.burst = 30; }, notices_at_once, 20, 30},
-    {"critical rate", [](SciConfig& c) { c.report.critical.spacing = 200 * kMillisecond; }, notices_in_a_second_more,
-     10, 5},
-    {"batch", [](SciConfig& c) { c.health.batch = 40 * kMillisecond; }, ms_from_change_to_report, 100, 40},
+    {"performance: fall", [](SciSpec& c) { c.health.performance->fall = 1; }, slow_checks_to_degraded, 3, 1},
+    {"performance: rise", [](SciSpec& c) { c.health.performance->rise = 5; }, fast_checks_to_healthy, 2, 5},
+    {"safety margin", [](SciSpec& c) { c.safety_margin = Share{0.8}; }, gas, 400, 320},
+    {"degradation factor", [](SciSpec& c) { c.degradation_factor = Share{0.25}; }, gas_degraded, 300, 250},
+    {"report interval", [](SciSpec& c) { c.report.interval = 45 * kSecond; }, report_interval_s, 60, 45},
+    {"GAS change", [](SciSpec& c) { c.report.gas_change = Share{0.05}; }, slots_to_report, 41, 21},
+    {"GAS absolute", [](SciSpec& c) { c.report.gas_absolute = 10; }, slots_to_report, 41, 11},
+    {"Computing Time change", [](SciSpec& c) { c.report.computing_time_change = Share{0.4}; }, ms_to_report, 21, 41},
+    {"burst", [](SciSpec& c) { c.report.rate.burst = 9; }, pulls_at_once, 5, 9},
+    {"rate", [](SciSpec& c) { c.report.rate.spacing = 2 * kSecond; }, pulls_in_ten_seconds_more, 10, 5},
+    {"critical burst", [](SciSpec& c) { c.report.critical.burst = 30; }, notices_at_once, 20, 30},
+    {"critical rate", [](SciSpec& c) { c.report.critical.spacing = 200 * kMillisecond; }, notices_in_a_second_more, 10,
+     5},
+    {"batch", [](SciSpec& c) { c.health.batch = 40 * kMillisecond; }, ms_from_change_to_report, 100, 40},
     // (96 * 10 + 4 * 1000) / 100 = 49.6, and the median is below 20
-    {"Computing Time method", [](SciConfig& c) { c.computing_time.method = ComputingTimeMethod::kMedian; },
+    {"Computing Time method", [](SciSpec& c) { c.computing_time.method = ComputingTimeMethod::kMedian; },
      computing_time, 50, 0},
 };
 
@@ -251,7 +251,7 @@ TEST(Knobs, EachMovesWhatItIsFor_SCI52_SCI105) {
     SCOPED_TRACE(knob.name);
     SciRig as_before(base());
     EXPECT_EQ(knob.measure(as_before), knob.before) << "with the default";
-    SciConfig turned = base();
+    SciSpec turned = base();
     knob.turn(turned);
     SciRig after(turned);
     EXPECT_EQ(knob.measure(after), knob.after) << "turned";

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Nanoseconds kStart = 1000 * kSecond;
 
-SciConfig config() { return {.csci_id = "192.0.2.10:80", .cs_id = "ARS"}; }
+SciSpec config() { return {.csci_id = "192.0.2.10:80", .cs_id = "ARS"}; }
 SciState state(uint32_t gas, std::optional<uint32_t> computing_time = 100) {
   SciState s;
   s.gas = Gas{.value = gas};
@@ -22,8 +22,7 @@ SciState state(uint32_t gas, std::optional<uint32_t> computing_time = 100) {
 // Reports what is due at once, as the shell does.
 class Rig {
  public:
-  explicit Rig(const SciConfig& c = config(), SciState first = state(1000))
-      : now_state(std::move(first)), ri(c, 7, now) {
+  explicit Rig(const SciSpec& c = config(), SciState first = state(1000)) : now_state(std::move(first)), ri(c, 7, now) {
     ri.raise(Trigger::kStart, now);
     poll();
     sent.clear();
@@ -126,7 +125,7 @@ TEST(Reporting, ThresholdsCompareWithWhatWasSent_SCI101_SCI94) {
 }
 
 TEST(Reporting, ThresholdsAreConfigurable_SCI105) {
-  SciConfig c = config();
+  SciSpec c = config();
   c.report.gas_change = Share{0.5};
   c.report.gas_absolute = 400;
   c.report.computing_time_change = Share{0.01};
@@ -264,7 +263,7 @@ TEST(Reporting, StartAndStopGoWhateverTheBucketsSay_D21) {
 }
 
 TEST(Reporting, CarriesItsFields_SCI112_SCI113_SCI114_SCI115_SCI116_SCI117_SCI119_D42) {
-  SciConfig c = config();
+  SciSpec c = config();
   c.report.interval = 30 * kSecond;
   SciState s = state(42, 17);
   s.price = 10;
@@ -333,7 +332,7 @@ TEST(Reporting, TheEpochNeverGoesBack_D14) {
 
 TEST(Reporting, AReloadTakesIntervalsAndRatesAndKeepsTheSequence_SCI105) {
   Rig r;
-  SciConfig c = config();
+  SciSpec c = config();
   c.report.interval = 10 * kSecond;
   c.report.rate = {.spacing = 2 * kSecond, .burst = 1};
   r.ri.configure(c, r.now);
@@ -347,7 +346,7 @@ TEST(Reporting, AReloadTakesIntervalsAndRatesAndKeepsTheSequence_SCI105) {
 // The C-SMA was told the shorter interval and lets the SCI age by it.
 TEST(Reporting, ALongerIntervalBeginsWithTheReportThatTellsOfIt_SCI100_D42) {
   Rig r;
-  SciConfig c = config();
+  SciSpec c = config();
   c.report.interval = 600 * kSecond;
   r.now += 59 * kSecond;
   r.ri.configure(c, r.now);
@@ -359,7 +358,7 @@ TEST(Reporting, ALongerIntervalBeginsWithTheReportThatTellsOfIt_SCI100_D42) {
 
 TEST(Reporting, AReloadTakesTheServiceItsReportsName_SCI113) {
   Rig r;
-  SciConfig c = config();
+  SciSpec c = config();
   c.cs_id = "VRS";
   r.ri.configure(c, r.now);
   EXPECT_TRUE(r.raise(Trigger::kPulled));

@@ -13,8 +13,8 @@ using test::two_instances;
 constexpr auto kHealthy = HealthState::kHealthy;
 constexpr auto kDegraded = HealthState::kDegraded;
 
-SciConfig with_performance() {
-  SciConfig config = two_instances();
+SciSpec with_performance() {
+  SciSpec config = two_instances();
   config.health.performance = PerformanceConfig{.response_time = 500 * kMillisecond, .error_rate = Share{0.05}};
   config.metrics.prometheus = "http://{address}:9100/metrics";
   return config;
@@ -54,7 +54,7 @@ TEST(Sci, AnIdleInstanceShowsByItsProbesThatItIsFastAgain_SCI50) {
 
 // How long the last probe took says nothing of an instance that does not answer any more.
 TEST(Sci, ADeadInstanceDoesNotShowThatItIsFast_SCI50_D24) {
-  SciConfig config = with_performance();
+  SciSpec config = with_performance();
   config.health.recovery = Recovery::kDirect;
   SciRig r(config);
   r.settle();
@@ -94,7 +94,7 @@ TEST(Sci, ErrorRateAndCpuDegradeToo_SCI50) {
 
 // "When all instances' metrics are stale, the source is at fault, not the instances."
 TEST(Sci, SilenceOfTheExportersIsNoVerdict) {
-  SciConfig config = with_performance();
+  SciSpec config = with_performance();
   config.health.performance->response_time.reset();
   SciRig r(config);
   r.settle();
@@ -105,7 +105,7 @@ TEST(Sci, SilenceOfTheExportersIsNoVerdict) {
 }
 
 TEST(Sci, SilenceOfAnExporterIsNoRecoveryEither) {
-  SciConfig config = with_performance();
+  SciSpec config = with_performance();
   config.health.performance->response_time.reset();
   SciRig r(config);
   r.settle();

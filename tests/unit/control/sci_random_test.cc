@@ -17,8 +17,8 @@ using test::SciRig;
 constexpr uint32_t kInstances = 6;
 std::string id_of(uint32_t i) { return "si-" + std::to_string(i); }
 
-SciConfig draw_config(Random& random) {
-  SciConfig config{.csci_id = "192.0.2.10:80", .cs_id = "ARS"};
+SciSpec draw_config(Random& random) {
+  SciSpec config{.csci_id = "192.0.2.10:80", .cs_id = "ARS"};
   config.health.liveness.reset();
   if (!random.one_in(4)) config.health.liveness = ProbeConfig{.fall = 1 + random.below(3), .rise = 1 + random.below(3)};
   if (random.one_in(2)) config.health.readiness = ProbeConfig{.http = "x", .interval = 30 * kSecond};
@@ -96,7 +96,7 @@ void run_one(uint64_t seed) {
 
   // All well again, and each kind is checked.
   for (uint32_t i = 0; i < kInstances; ++i) r.behaviours[id_of(i)] = {};
-  SciConfig config = draw_config(random);
+  SciSpec config = draw_config(random);
   config.health = {.readiness = ProbeConfig{.http = "x"}, .performance = PerformanceConfig{.response_time = kSecond}};
   r.handle(ConfigChanged{config});
   r.handle(DataPlaneBack{});

@@ -20,7 +20,7 @@ TEST(Sci, AReloadKeepsHealthAndAddsAndRemoves) {
   r.behaviours["si-2"].liveness = Outcome::kFail;
   r.run_for(9 * kSecond);
   r.forget();
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.instances[1].weight = 3;
   config.instances.push_back({.id = "si-3", .address = "10.1.0.13", .port = 8080, .max_sessions = 50});
   r.handle(ConfigChanged{config});
@@ -44,7 +44,7 @@ TEST(Sci, AReloadKeepsHealthAndAddsAndRemoves) {
 }
 
 TEST(Sci, AReloadWithoutTheProbeThatFailedAsksTheOtherAtTheConfirmInterval_D24) {
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.health.readiness = ProbeConfig{.http = "x", .interval = 3600 * kSecond};
   SciRig r(config);
   r.settle();
@@ -67,7 +67,7 @@ TEST(Sci, AReloadThatMovesAnInstanceBeginsItAnew_SCI60) {
       std::find_if(r.probes.rbegin(), r.probes.rend(), [](const auto& p) { return p.second.id == "si-1"; });
   ASSERT_NE(asked, r.probes.rend());
   r.forget();
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.instances[0].address = "10.1.0.99";
   r.handle(ConfigChanged{config});
   EXPECT_EQ(r.state_of("si-1"), kUnknown);
@@ -91,7 +91,7 @@ TEST(Sci, AReloadThatTakesTheLastServingInstanceIsAllDown_SCI106) {
   r.behaviours["si-2"].liveness = Outcome::kFail;
   r.run_for(9 * kSecond);
   r.forget();
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.instances.erase(config.instances.begin());
   r.handle(ConfigChanged{config});
   ASSERT_EQ(r.reports.size(), 1u);

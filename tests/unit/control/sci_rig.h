@@ -21,7 +21,7 @@ struct Behaviour {
   std::vector<Sample> samples;  // of each scrape
 };
 
-inline SciConfig two_instances() {
+inline SciSpec two_instances() {
   return {.csci_id = "192.0.2.10:80",
           .cs_id = "ARS",
           .instances = {{.id = "si-1", .address = "10.1.0.11", .port = 8080, .max_sessions = 200},
@@ -34,7 +34,7 @@ class SciRig {
   template <class T>
   using Stamped = std::vector<std::pair<Nanoseconds, T>>;
 
-  explicit SciRig(const SciConfig& config = two_instances(), const std::vector<Sci::Known>& known = {})
+  explicit SciRig(const SciSpec& config = two_instances(), const std::vector<Sci::Known>& known = {})
       : sci(config, 42, 7, known, kBegin) {}
 
   void handle(const Event& event) {

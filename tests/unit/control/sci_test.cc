@@ -37,7 +37,7 @@ TEST(Sci, ComesUpFromUnknown_SCI60_SCI46) {
 }
 
 TEST(Sci, ProbesAsConfigured_SCI46_SCI47) {
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.instances[0].address = "2001:db8::11";
   config.health.readiness = ProbeConfig{.http = "http://{address}:{port}/ready", .interval = 30 * kSecond};
   SciRig r(config);
@@ -52,7 +52,7 @@ TEST(Sci, ProbesAsConfigured_SCI46_SCI47) {
 }
 
 TEST(Sci, LivenessEvery5SecondsReadinessAndPerformanceEvery30_SCI51) {
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.health.readiness = ProbeConfig{.http = "x", .interval = 30 * kSecond};
   SciRig r(config);
   r.settle();
@@ -133,7 +133,7 @@ TEST(Sci, AProberThatDoesNotAnswerMakesUnknownNotUnhealthy_D54) {
 }
 
 TEST(Sci, AfterUnknownEveryProbeRunsAtTheConfirmInterval_D24) {
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.health.readiness = ProbeConfig{.http = "x", .interval = 3600 * kSecond};
   SciRig r(config);
   r.settle();
@@ -255,7 +255,7 @@ TEST(Sci, AnOperatorsLowerLimitCounts_D7) {
 }
 
 TEST(Sci, SecurityEventsAndAChangedSecurityLevelAreCritical_SCI108_D20) {
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.security_level = 5;
   SciRig r(config);
   r.settle();
@@ -340,7 +340,7 @@ TEST(Sci, AWallClockThatJumpsAnHourChangesNothingButTheTimeStamp_SCI114) {
 }
 
 TEST(Sci, AStormOfHealthChangesIsCoalescedAndEndsInTheNewestState_SCI72_SCI109_D34) {
-  SciConfig config = two_instances();
+  SciSpec config = two_instances();
   config.instances.clear();
   for (int i = 0; i < 300; ++i) {
     config.instances.push_back({.id = "i" + std::to_string(i), .address = "10.0.0.1", .port = 80, .max_sessions = 10});
