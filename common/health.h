@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/share.h"
+
 namespace margay {
 
 // Health of a service instance (SCI-53). Not to be mixed with the state of a source of reports, which has a type of
@@ -30,6 +32,12 @@ constexpr std::string_view name_of(HealthState s) {
 
 // New flows and GAS want one of these two; UNKNOWN counts as UNHEALTHY until confirmed (SCI-60).
 constexpr bool serves(HealthState s) { return s == HealthState::kHealthy || s == HealthState::kDegraded; }
+
+// D-7's product: how many sessions an instance in this state may hold before it takes no new flow.
+constexpr uint32_t limit_of(HealthState s, uint32_t max_sessions, Share degradation_factor) {
+  if (!serves(s)) return 0;
+  return s == HealthState::kDegraded ? degradation_factor.floor_of(max_sessions) : max_sessions;
+}
 
 // Administrative condition of an instance, beside its health (D-33).
 enum class Admin : uint8_t { kEnabled, kDraining, kDisabled };

@@ -55,4 +55,16 @@ std::string_view word_of(WhenFull v) {
   return "?";
 }
 
+std::string_view word_of(OnUnhealthy v) {
+  switch (v) {
+    case OnUnhealthy::kReset:
+      return "reset";
+    case OnUnhealthy::kRebind:
+      return "rebind";
+    case OnUnhealthy::kKeep:
+      return "keep";
+  }
+  return "?";
+}
+
 }  // namespace margay

@@ -20,6 +20,7 @@ enum class Balance : uint8_t { kRoundRobin, kLeastConnections, kSlotBased };
 enum class UnknownFlow : uint8_t { kReset, kDrop, kAdopt };
 enum class WhenNoneHealthy : uint8_t { kDegraded, kReject };
 enum class WhenFull : uint8_t { kReject };
+enum class OnUnhealthy : uint8_t { kReset, kRebind, kKeep };  // D-22
 
 // As the site file and show spell them: "l2-dsr".
 std::string_view word_of(Mode v);
@@ -27,6 +28,7 @@ std::string_view word_of(Balance v);
 std::string_view word_of(UnknownFlow v);
 std::string_view word_of(WhenNoneHealthy v);
 std::string_view word_of(WhenFull v);
+std::string_view word_of(OnUnhealthy v);
 
 inline constexpr uint32_t kSessionsMax = (1u << 24) - 1;  // of one instance: 24 bits in the slot ledger
 inline constexpr size_t kIdBytesMax = 255;                // of a CS-ID, CSCI-ID or SI-ID (D-25)
@@ -63,10 +65,12 @@ struct SciPolicy {
   TimersConfig timers;
   WhenNoneHealthy when_none_healthy = WhenNoneHealthy::kDegraded;
   WhenFull when_full = WhenFull::kReject;
+  OnUnhealthy on_unhealthy = OnUnhealthy::kReset;
   UnknownFlow unknown_flow = UnknownFlow::kReset;
   double provisional_share = 0.5;   // of an instance's limit, at least one slot (D-45)
   double degradation_factor = 0.5;  // D-7
   Nanoseconds drain_deadline = 600 * kSecond;
+  Nanoseconds ramp = 10 * kSecond;  // from an instance's first service or recovery to its full share of new flows
 
   friend bool operator==(const SciPolicy&, const SciPolicy&) = default;
 };

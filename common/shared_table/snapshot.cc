@@ -152,10 +152,12 @@ void pass_policy(Walker& w, Value& p) {
   pass_duration(w, "timers.unreplied", p.timers.unreplied);
   w.number("when_none_healthy", p.when_none_healthy, 0, static_cast<uint64_t>(WhenNoneHealthy::kReject));
   w.number("when_full", p.when_full, 0, static_cast<uint64_t>(WhenFull::kReject));
+  w.number("on_unhealthy", p.on_unhealthy, 0, static_cast<uint64_t>(OnUnhealthy::kKeep));
   w.number("unknown_flow", p.unknown_flow, 0, static_cast<uint64_t>(UnknownFlow::kAdopt));
   w.share("provisional.share", p.provisional_share);
   w.share("degradation_factor", p.degradation_factor);
   pass_duration(w, "drain_deadline", p.drain_deadline);
+  pass_duration(w, "ramp", p.ramp);
 }
 
 // A static MAC travels as its bytes; all zeros: none.
@@ -174,6 +176,7 @@ void pass_instance(Walker& w, Value& i) {
   w.number("admin", i.admin, 0, static_cast<uint64_t>(Admin::kDisabled));
   w.number("drain_deadline", i.drain_deadline, 0, kAny);
   w.number("health_since", i.health_since, 0, kAny);
+  w.number("serves_since", i.serves_since, 0, kAny);
   w.number("limit", i.limit, 0, kSessionsMax);
   w.text("id", i.config.id, kIdBytesMax);
   w.octets(i.config.address.bytes);

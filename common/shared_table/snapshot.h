@@ -30,6 +30,7 @@ struct InstanceRecord {
   Admin admin = Admin::kEnabled;
   Nanoseconds drain_deadline = 0;  // CLOCK_MONOTONIC; of kDraining
   Nanoseconds health_since = 0;    // CLOCK_MONOTONIC: when the health monitor came to this verdict
+  Nanoseconds serves_since = 0;    // CLOCK_MONOTONIC: HEALTHY or DEGRADED without a break; 0: has always been
   uint32_t limit = 0;              // for new flows: floor(factor * max_sessions) (D-7)
   InstanceConfig config;
 

@@ -8,8 +8,7 @@ namespace margay::control {
 
 uint32_t limit_of(const InstanceInput& i, Share degradation_factor) {
   if (!contributes(i)) return 0;
-  const uint32_t capacity = std::min(i.max_sessions, i.limit.value_or(i.max_sessions));
-  return i.health == HealthState::kDegraded ? degradation_factor.floor_of(capacity) : capacity;
+  return margay::limit_of(i.health, i.operators_max.value_or(i.max_sessions), degradation_factor);
 }
 
 // No sum overflows: fewer than 2^32 instances of at most 2^32 - 1 slots each.

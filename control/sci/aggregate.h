@@ -20,9 +20,9 @@ struct InstanceInput {
   HealthState health = HealthState::kUnknown;
   Admin admin = Admin::kEnabled;
   uint32_t max_sessions = 0;
-  std::optional<uint32_t> limit = {};  // an operator's, below max_sessions
-  uint32_t active = 0;                 // slots held
-  uint32_t provisional = 0;            // those of them that no proven flow holds (D-45)
+  std::optional<uint32_t> operators_max = {};  // stands over max_sessions
+  uint32_t active = 0;                         // slots held
+  uint32_t provisional = 0;                    // those of them that no proven flow holds (D-45)
 
   const Histogram* responses = nullptr;           // of requests, in the window
   std::optional<Nanoseconds> response_time = {};  // measured elsewhere; counts where no request was seen
@@ -32,7 +32,7 @@ struct InstanceInput {
 // Takes new flows and counts in GAS and Computing Time.
 constexpr bool contributes(const InstanceInput& i) { return serves(i.health) && i.admin == Admin::kEnabled; }
 
-// D-7's product: what the instance may hold before it takes no new flow. 0 where it does not contribute.
+// What the instance may hold before it takes no new flow (D-7); 0 where it does not contribute.
 uint32_t limit_of(const InstanceInput& i, Share degradation_factor);
 
 struct Gas {

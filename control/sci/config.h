@@ -105,6 +105,7 @@ struct SciSpec {
   ReportConfig report = {};
   Share safety_margin{1.0};
   Share degradation_factor{0.5};
+  Nanoseconds drain_deadline = 600 * kSecond;  // from the order to drain on
   std::optional<uint32_t> price = {}, reputation = {}, security_level = {};
   std::vector<InstanceSpec> instances = {};
   bool operator==(const SciSpec&) const = default;

@@ -42,16 +42,18 @@ struct ScrapeResult {
 };
 // The data plane's counters; instances that are not named keep theirs.
 struct LedgerCounts {
-  uint32_t active = 0;                 // slots held
-  uint32_t provisional = 0;            // those of them that no proven flow holds
-  std::optional<uint32_t> limit = {};  // an operator's, below the configured one
-  Admin admin = Admin::kEnabled;       // an operator's; not what a TableChanged had told
+  uint32_t active = 0;       // slots held
+  uint32_t provisional = 0;  // those of them that no proven flow holds
+  // What the data plane's operator has set over what a TableChanged told.
+  std::optional<uint32_t> max_sessions = {};
+  std::optional<Admin> admin = {};
 };
 struct LedgerSample {
   struct Entry {
     std::string id;
     LedgerCounts counts;
-    Histogram responses;  // times from request to first response, since the data plane's start
+    // Times from request to first response, since the data plane's start; absent: as in the sample before.
+    std::optional<Histogram> responses = {};
   };
   std::vector<Entry> instances;
 };
@@ -94,13 +96,16 @@ struct ScrapeRequest {
   Nanoseconds deadline = 0;
 };
 // For the data plane. An instance that is not named stays as it is; one that is removed and changed is another one with
-// the same id.
+// the same id. What the data plane's operator set is not in here: it stands over this there.
 struct TableChanged {
   struct Entry {
     std::string id;
     HealthState health{};
+    Nanoseconds health_since = 0;
+    Nanoseconds serves_since = 0;  // HEALTHY or DEGRADED without a break; of an instance that serves
     Admin admin{};
-    uint32_t limit = 0;  // D-7: for new flows
+    Nanoseconds drain_deadline = 0;  // of kDraining
+    uint32_t limit = 0;              // D-7: for new flows, by health alone
     uint32_t weight = 0;
     bool operator==(const Entry&) const = default;
   };

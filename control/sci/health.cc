@@ -39,17 +39,21 @@ const std::array<std::array<HealthState, HealthMonitor::kEvents>, kHealthStates>
     {kUnknown, kUnhealthy, kUnknown, kUnknown, kHealthy, kHealthy, kHealthy},        // UNKNOWN
 }};
 
-HealthMonitor::HealthMonitor(const HealthConfig& config, Nanoseconds now) : since_(now) {
+HealthMonitor::HealthMonitor(const HealthConfig& config, Nanoseconds now) : since_(now), serves_since_(now) {
   take(config);
   state_ = probed() ? kUnknown : kHealthy;
   held_down_ = probed();
 }
 
-HealthMonitor::HealthMonitor(const HealthConfig& config, Nanoseconds now, HealthState known, Nanoseconds age)
-    : state_(known), since_(now > age ? now - age : 0), held_down_(!serves(known)) {
+HealthMonitor::HealthMonitor(const HealthConfig& config, Nanoseconds now, const KnownHealth& known)
+    : state_(known.state),
+      since_(now > known.age ? now - known.age : 0),
+      serves_since_(now > known.serves_age ? now - known.serves_age : 0),
+      held_down_(!serves(known.state)) {
   take(config);
-  if (known != kHealthy && known != kUnknown) mark_all();
+  if (known.state != kHealthy && known.state != kUnknown) mark_all();
   if (waits()) return;
+  if (!serves(state_)) serves_since_ = now;
   state_ = kHealthy;
   since_ = now;
   held_down_ = false;
@@ -141,6 +145,7 @@ HealthChange HealthMonitor::enter(HealthState to, HealthCause cause, Nanoseconds
     if (to == kHealthy || to == kUnknown) kind.marked = false;
   }
   held_down_ = to != kHealthy && (held_down_ || !serves(to));
+  if (serves(to) && !serves(state_)) serves_since_ = now;
   state_ = to;
   since_ = now;
   return change;

@@ -38,13 +38,19 @@ struct HealthChange {
   HealthCause cause;
 };
 
+struct KnownHealth {
+  HealthState state{};
+  Nanoseconds age = 0;         // of the state
+  Nanoseconds serves_age = 0;  // of HEALTHY or DEGRADED without a break, if it is one of them
+};
+
 class HealthMonitor {
  public:
   // Begins in UNKNOWN; in HEALTHY where no probe is configured, for nobody would ever confirm it.
   HealthMonitor(const HealthConfig& config, Nanoseconds now);
-  // Begins in a state known from before, `age` old. Which checks had failed is not known: for a state other than
+  // Begins in a state known from before. Which checks had failed is not known: for a state other than
   // HEALTHY each configured kind has to rise. HEALTHY where no check is left that could raise it.
-  HealthMonitor(const HealthConfig& config, Nanoseconds now, HealthState known, Nanoseconds age);
+  HealthMonitor(const HealthConfig& config, Nanoseconds now, const KnownHealth& known);
 
   std::optional<HealthChange> on_check(CheckKind kind, Outcome outcome, std::string detail, Nanoseconds now);
 
@@ -54,6 +60,8 @@ class HealthMonitor {
 
   HealthState state() const { return state_; }
   Nanoseconds since() const { return since_; }
+  // HEALTHY or DEGRADED without a break. REQUIRES: it is one of them
+  Nanoseconds serves_since() const { return serves_since_; }
   // A verdict about this kind is under way: it is to be checked at the confirm interval.
   bool confirming(CheckKind kind) const;
 
@@ -83,7 +91,7 @@ class HealthMonitor {
   Recovery recovery_ = Recovery::kStepwise;
   std::array<Kind, kCheckKinds> kinds_;
   HealthState state_ = HealthState::kUnknown;
-  Nanoseconds since_ = 0;
+  Nanoseconds since_ = 0, serves_since_ = 0;
   bool held_down_ = false;  // this episode held UNHEALTHY or UNKNOWN
 };
 

@@ -62,7 +62,7 @@ struct InstanceDetail {  // SCI-120
 
 struct SecurityEvent {
   std::string what;
-  Nanoseconds at = 0;
+  int64_t unix_ms = 0;  // of the event
   bool operator==(const SecurityEvent&) const = default;
 };
 

@@ -130,7 +130,7 @@ Report ReportingInterface::make(const SciState& state, Nanoseconds now, int64_t 
                 .epoch = epoch_,
                 .sequence = ++sequence_,
                 .full = pending_.meets(kFull) || lacks_what_was_sent(state),
-                .trigger = pending_.foremost(),
+                .trigger = trigger_of(state),
                 .reasons = pending_,
                 .reporting_interval = config_.interval,
                 .ledger_age = state.ledger_at ? std::optional(now - *state.ledger_at) : std::nullopt,
@@ -141,6 +141,16 @@ Report ReportingInterface::make(const SciState& state, Nanoseconds now, int64_t 
   pending_ = {};
   sent_ = state;
   return report;
+}
+
+// ALL_DOWN says what is so now: where slots are free again, that it was so is one of the reasons only.
+Trigger ReportingInterface::trigger_of(const SciState& state) const {
+  Triggers said = pending_;
+  if (state.gas && state.gas->value > 0 && said.has(Trigger::kAllDown)) {
+    said.remove(Trigger::kAllDown);
+    said.add(Trigger::kHealth);
+  }
+  return said.foremost();
 }
 
 bool ReportingInterface::lacks_what_was_sent(const SciState& state) const {

@@ -45,6 +45,7 @@ class ReportingInterface {
  private:
   Nanoseconds ready(Triggers wanted, const TokenBucket& bucket) const;
   void spend(Nanoseconds now);
+  Trigger trigger_of(const SciState& state) const;
   // A delta could not tell it: what it leaves out did not change.
   bool lacks_what_was_sent(const SciState& state) const;
   void leave_out_unchanged(SciState& state) const;

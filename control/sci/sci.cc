@@ -30,6 +30,8 @@ Sci::Sci(const SciSpec& config, uint64_t seed, uint64_t epoch, const std::vector
       now_{.monotonic = now, .unix_ms = 0} {
   std::map<std::string, const Known*> known_by_id;
   for (const Known& k : known) known_by_id[k.id] = &k;
+  const bool all_drain = std::all_of(known.begin(), known.end(), [](const Known& k) { return k.drain_deadline; });
+  if (all_drain && !known.empty()) drain_deadline_ = known.front().drain_deadline;
   for (const InstanceSpec& instance : config.instances) {
     const auto found = known_by_id.find(instance.id);
     add(instance, found == known_by_id.end() ? nullptr : found->second);
@@ -38,11 +40,11 @@ Sci::Sci(const SciSpec& config, uint64_t seed, uint64_t epoch, const std::vector
 
 void Sci::add(const InstanceSpec& config, const Known* known) {
   const Nanoseconds now = now_.monotonic;
-  HealthMonitor monitor = known != nullptr ? HealthMonitor(config_.health, now, known->health, known->age)
-                                           : HealthMonitor(config_.health, now);
+  HealthMonitor monitor =
+      known != nullptr ? HealthMonitor(config_.health, now, known->health) : HealthMonitor(config_.health, now);
   const uint32_t key = keys_++;
   Instance& instance = instances_.try_emplace(config.id, key, config, monitor).first->second;
-  instance.drained = known != nullptr && known->drained;
+  if (known != nullptr && !drain_deadline_) instance.drain_deadline = known->drain_deadline;
   ids_[key] = config.id;
   plan(instance);
   publish(instance);
@@ -70,7 +72,7 @@ void Sci::on(const LedgerSample& e) {
     Instance* instance = find(entry.id);
     if (instance == nullptr) continue;
     const Admin before = admin_of(*instance);
-    instance->responses.take(entry.responses, config_.computing_time.window, now_.monotonic);
+    if (entry.responses) instance->responses.take(*entry.responses, config_.computing_time.window, now_.monotonic);
     instance->ledger = entry.counts;
     if (admin_of(*instance) != before) {
       reporting_.raise(Trigger::kAdmin, now_.monotonic);
@@ -98,15 +100,15 @@ void Sci::on(const DataPlaneBack&) {
 void Sci::on(const OperatorDrain& e) {
   Instance* one = e.id ? find(*e.id) : nullptr;
   if (e.id && one == nullptr) return;
-  bool& drained = one != nullptr ? one->drained : drained_;
-  if (drained == e.on) return;
-  drained = e.on;
+  std::optional<Nanoseconds>& deadline = one != nullptr ? one->drain_deadline : drain_deadline_;
+  if (deadline.has_value() == e.on) return;
+  deadline = e.on ? std::optional(now_.monotonic + config_.drain_deadline) : std::nullopt;
   computing_time_.forget();
   reporting_.raise(Trigger::kAdmin, now_.monotonic);
   for (auto& [id, instance] : instances_) publish(instance);
 }
 
-void Sci::on(const SecurityNotice& e) { reporting_.raise(SecurityEvent{e.what, now_.monotonic}, now_.monotonic); }
+void Sci::on(const SecurityNotice& e) { reporting_.raise(SecurityEvent{e.what, now_.unix_ms}, now_.monotonic); }
 void Sci::on(const Pull&) { reporting_.raise(Trigger::kPulled, now_.monotonic); }
 void Sci::on(const Stop&) { reporting_.raise(Trigger::kStop, now_.monotonic); }
 void Sci::on(const Tick&) {}
@@ -161,9 +163,14 @@ void Sci::remove(Instances::iterator it) {
   reporting_.raise(Trigger::kHealth, now_.monotonic);
 }
 
+std::optional<Nanoseconds> Sci::drain_deadline_of(const Instance& instance) const {
+  if (!drain_deadline_ || !instance.drain_deadline) return drain_deadline_ ? drain_deadline_ : instance.drain_deadline;
+  return std::min(drain_deadline_, instance.drain_deadline);
+}
+
+// The data plane's operator stands over ours.
 Admin Sci::admin_of(const Instance& instance) const {
-  const bool drained = drained_ || instance.drained;
-  return drained && instance.ledger.admin == Admin::kEnabled ? Admin::kDraining : instance.ledger.admin;
+  return instance.ledger.admin.value_or(drain_deadline_of(instance) ? Admin::kDraining : Admin::kEnabled);
 }
 
 InstanceInput Sci::input_of(const Instance& instance) const {
@@ -172,7 +179,7 @@ InstanceInput Sci::input_of(const Instance& instance) const {
   return {.health = instance.monitor.state(),
           .admin = admin_of(instance),
           .max_sessions = instance.config.max_sessions,
-          .limit = instance.ledger.limit,
+          .operators_max = instance.ledger.max_sessions,
           .active = instance.ledger.active,
           .provisional = instance.ledger.provisional,
           .responses = &instance.responses.recent(),
@@ -197,7 +204,7 @@ HealthSummary Sci::summary() const {
 SciState Sci::assess(const std::vector<InstanceInput>& inputs) {
   SciState state;
   state.health = summary();
-  state.admin = drained_ ? Admin::kDraining : Admin::kEnabled;
+  state.admin = drain_deadline_ ? Admin::kDraining : Admin::kEnabled;
   state.data_plane_lost = lost_;
   state.price = config_.price;
   state.reputation = config_.reputation;
@@ -232,9 +239,16 @@ void Sci::observe() {
 }
 
 void Sci::publish(Instance& instance) {
-  const InstanceInput input = input_of(instance);
-  TableChanged::Entry entry{instance.config.id, input.health, input.admin, limit_of(input, config_.degradation_factor),
-                            instance.config.weight};
+  const HealthState health = instance.monitor.state();
+  const auto deadline = drain_deadline_of(instance);
+  TableChanged::Entry entry{.id = instance.config.id,
+                            .health = health,
+                            .health_since = instance.monitor.since(),
+                            .serves_since = serves(health) ? instance.monitor.serves_since() : 0,
+                            .admin = deadline ? Admin::kDraining : Admin::kEnabled,
+                            .drain_deadline = deadline.value_or(0),
+                            .limit = margay::limit_of(health, instance.config.max_sessions, config_.degradation_factor),
+                            .weight = instance.config.weight};
   if (instance.published == entry) return;
   instance.published = entry;
   changed_[entry.id] = std::move(entry);

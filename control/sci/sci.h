@@ -26,9 +26,8 @@ class Sci {
  public:
   struct Known {  // out of the data plane's running snapshot
     std::string id;
-    HealthState health{};
-    Nanoseconds age = 0;
-    bool drained = false;  // by the operator
+    KnownHealth health;
+    std::optional<Nanoseconds> drain_deadline = {};  // of one that the operator drains
   };
 
   static constexpr size_t kWorkMax = 64;  // pieces of work begun by one event
@@ -51,7 +50,7 @@ class Sci {
     uint32_t key;  // never used again
     InstanceSpec config;
     HealthMonitor monitor;
-    bool drained = false;  // by the operator, here
+    std::optional<Nanoseconds> drain_deadline;  // of one that the operator drains, here
     LedgerCounts ledger;
     ResponseWindow responses;
     std::optional<Nanoseconds> probe_latency;  // of the last probe, if it passed
@@ -81,6 +80,7 @@ class Sci {
   void changed(Instance& instance, HealthChange change);
   void hasten(const Instance& instance);
   Measurements measure(Instance& instance);
+  std::optional<Nanoseconds> drain_deadline_of(const Instance& instance) const;
   Admin admin_of(const Instance& instance) const;
   InstanceInput input_of(const Instance& instance) const;
   std::vector<InstanceInput> inputs() const;
@@ -100,7 +100,8 @@ class Sci {
   Instances instances_;
   std::map<uint32_t, std::string> ids_;  // by key
   uint32_t keys_ = 0;
-  bool drained_ = false, lost_ = false, back_ = false, started_ = false;
+  std::optional<Nanoseconds> drain_deadline_;  // of the whole SCI, where the operator drains it
+  bool lost_ = false, back_ = false, started_ = false;
   Nanoseconds start_by_;
   std::optional<Nanoseconds> ledger_at_;
 

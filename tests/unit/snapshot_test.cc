@@ -57,6 +57,7 @@ InstanceRecord random_instance(Random& random, uint32_t index) {
   i.admin = static_cast<Admin>(random.below(3));
   i.drain_deadline = random.next();
   i.health_since = random.next();
+  i.serves_since = random.next();
   i.config.id = std::to_string(index) + random_text(random).substr(0, 200);
   i.config.address = random_address(random);
   i.config.port = static_cast<uint16_t>(1 + random.below(65535));
@@ -86,6 +87,8 @@ Snapshot random_snapshot(Random& random) {
     sci.policy.balance = static_cast<Balance>(random.below(3));
     sci.policy.affinity_timeout = random.below(1000) * kSecond;
     sci.policy.timers.closing = random.below(1000) * kMillisecond;
+    sci.policy.on_unhealthy = static_cast<OnUnhealthy>(random.below(3));
+    sci.policy.ramp = random.below(1000) * kSecond;
     sci.policy.unknown_flow = static_cast<UnknownFlow>(random.below(3));
     sci.policy.provisional_share = random.below(101) / 100.0;
     const uint32_t instances = random.below(6);

@@ -63,14 +63,14 @@ TEST(Gas, DrainingAndDisabledContributeNothing_D33_D7) {
 
 TEST(Gas, ALoweredLimitCountsBelowWhatIsActive_D7) {
   InstanceInput i = instance(HealthState::kHealthy, 200, 30);
-  i.limit = 20;
+  i.operators_max = 20;
   const Gas g = aggregate_gas(std::vector{i}, kHalf, kWhole);
   EXPECT_EQ(g.value, 0u);
   EXPECT_EQ(g.over_limit, 10u);
-  i.limit = 100;
+  i.operators_max = 100;
   EXPECT_EQ(gas({i}), 70u);
-  i.limit = 1000;  // above the maximum it means nothing
-  EXPECT_EQ(gas({i}), 170u);
+  i.operators_max = 1000;  // his number stands over the site file's
+  EXPECT_EQ(gas({i}), 970u);
 }
 
 TEST(Gas, ShowsItsBreakdown_D42_D45) {

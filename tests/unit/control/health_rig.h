@@ -23,7 +23,7 @@ inline HealthConfig liveness_only() { return {}; }
 class HealthRig {
  public:
   explicit HealthRig(const HealthConfig& config) : monitor(config, now) {}
-  HealthRig(const HealthConfig& config, HealthState known) : monitor(config, now, known, 0) {}
+  HealthRig(const HealthConfig& config, HealthState known) : monitor(config, now, {known}) {}
 
   // One outcome, a second later. True: the state changed.
   bool see(CheckKind kind, Outcome outcome) {

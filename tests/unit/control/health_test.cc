@@ -252,9 +252,10 @@ TEST(HealthMonitor, AnInstanceSlowAllAlongIsDegradedByItsNextLookAfterUnknown_D2
 }
 
 TEST(HealthMonitor, TakesOverALastKnownStateWithItsAge) {
-  const HealthMonitor m(all_checks(), 100 * kSecond, kHealthy, 40 * kSecond);
-  EXPECT_EQ(m.state(), kHealthy);
+  const HealthMonitor m(all_checks(), 100 * kSecond, {kDegraded, 40 * kSecond, 70 * kSecond});
+  EXPECT_EQ(m.state(), kDegraded);
   EXPECT_EQ(m.since(), 60 * kSecond);
+  EXPECT_EQ(m.serves_since(), 30 * kSecond);
   // Out of UNHEALTHY each kind has to rise, for nobody knows which had failed.
   Rig r(all_checks(), kUnhealthy);
   r.repeat(2, kLiveness, Outcome::kPass);

@@ -159,7 +159,7 @@ TEST(Sci, ALateOrForeignAnswerIsIgnored) {
 }
 
 TEST(Sci, TakesOverFromTheRunningSnapshotWithoutGas0) {
-  SciRig r(two_instances(), {{"si-1", kHealthy, 50 * kSecond}, {"si-2", kDegraded, 5 * kSecond}});
+  SciRig r(two_instances(), {{"si-1", {kHealthy, 50 * kSecond}}, {"si-2", {kDegraded, 5 * kSecond}}});
   r.tick();
   EXPECT_TRUE(r.reports.empty());  // no counters yet
   r.now += 200 * kMillisecond;
@@ -174,7 +174,7 @@ TEST(Sci, TakesOverFromTheRunningSnapshotWithoutGas0) {
 }
 
 TEST(Sci, WithoutNewsOfTheDataPlaneGasIsAbsentNot0_D42) {
-  SciRig r(two_instances(), {{"si-1", kHealthy, 0}});
+  SciRig r(two_instances(), {{"si-1", {kHealthy}}});
   r.run_for(kSecond);
   ASSERT_FALSE(r.reports.empty());
   EXPECT_EQ(r.reports[0].second.trigger, Trigger::kStart);
@@ -213,7 +213,11 @@ TEST(Sci, DrainingIsCriticalAndNoHealthState_D33_D34) {
   EXPECT_EQ(r.last().trigger, Trigger::kAdmin);
   EXPECT_EQ(r.last().state.gas->value, 200u);
   EXPECT_EQ(r.last().state.health.healthy, 2u);
-  EXPECT_EQ(r.tables.back().second.changed[0], (TableChanged::Entry{"si-1", kHealthy, Admin::kDraining, 0, 1}));
+  const TableChanged::Entry& told = r.tables.back().second.changed[0];
+  EXPECT_EQ(told.id, "si-1");
+  EXPECT_EQ(told.admin, Admin::kDraining);
+  EXPECT_EQ(told.drain_deadline, r.now + 600 * kSecond);
+  EXPECT_EQ(told.limit, 200u) << "by health alone: the data plane knows that it drains";
   r.handle(OperatorDrain{"si-1", true});
   EXPECT_EQ(r.reports.size(), 1u);
   r.handle(OperatorDrain{std::nullopt, true});
@@ -228,7 +232,7 @@ TEST(Sci, DrainingIsCriticalAndNoHealthState_D33_D34) {
 TEST(Sci, ADrainSetInTheDataPlaneIsSeenInItsCounters_D33) {
   SciRig r;
   r.settle();
-  r.handle(LedgerSample{{{"si-2", {.active = 3, .admin = Admin::kDraining}, {}}}});
+  r.handle(LedgerSample{{{"si-2", {.active = 3, .admin = Admin::kDraining}}}});
   EXPECT_EQ(r.last().trigger, Trigger::kAdmin);
   EXPECT_EQ(r.last().state.gas->value, 200u);
 }
@@ -247,11 +251,11 @@ TEST(Sci, GasFollowsTheLedgerByThresholds_SCI93_SCI94_SCI102) {
 TEST(Sci, AnOperatorsLowerLimitCounts_D7) {
   SciRig r;
   r.settle();
-  r.handle(LedgerSample{{{"si-1", {.active = 30, .provisional = 2, .limit = 20}, {}}}});
+  r.handle(LedgerSample{{{"si-1", {.active = 30, .provisional = 2, .max_sessions = 20}}}});
   EXPECT_EQ(r.last().state.gas->value, 200u);
   EXPECT_EQ(r.last().state.gas->over_limit, 10u);
   EXPECT_EQ(r.last().state.gas->provisional, 2u);
-  EXPECT_EQ(r.tables.back().second.changed[0].limit, 20u);
+  EXPECT_TRUE(r.tables.empty()) << "what the data plane knows better is not told back to it";
 }
 
 TEST(Sci, SecurityEventsAndAChangedSecurityLevelAreCritical_SCI108_D20) {
@@ -280,13 +284,32 @@ TEST(Sci, PullAndStopAreAnswered_D21) {
 }
 
 TEST(Sci, ADrainOutlivesTheControlPlane_D33) {
-  SciRig r(two_instances(), {{"si-1", kHealthy, 0, true}, {"si-2", kHealthy, 0, false}});
+  SciRig r(two_instances(), {{"si-1", {kHealthy}, kBegin + 90 * kSecond}, {"si-2", {kHealthy}}});
   r.ledger({});
   EXPECT_EQ(r.last().state.gas->value, 200u);
   ASSERT_EQ(r.tables.size(), 1u);
   EXPECT_EQ(r.tables[0].second.changed[0].admin, Admin::kDraining);
+  EXPECT_EQ(r.tables[0].second.changed[0].drain_deadline, kBegin + 90 * kSecond);
   EXPECT_EQ(r.tables[0].second.changed[1].admin, Admin::kEnabled);
   r.handle(OperatorDrain{"si-1", false});
+  EXPECT_EQ(r.last().state.gas->value, 400u);
+}
+
+// Of a whole SCI that drained, one order ends the drain.
+TEST(Sci, ADrainOfAllIsTheScis_D33) {
+  SciRig r(two_instances(), {{"si-1", {kHealthy}, kBegin + 90 * kSecond}, {"si-2", {kHealthy}, kBegin + 90 * kSecond}});
+  r.ledger({});
+  EXPECT_EQ(r.last().state.admin, Admin::kDraining);
+  EXPECT_EQ(r.last().state.gas->value, 0u);
+  r.handle(OperatorDrain{std::nullopt, false});
+  EXPECT_EQ(r.last().state.gas->value, 400u);
+}
+
+TEST(Sci, WhatTheDataPlanesOperatorEnablesStandsOverADrain_D33) {
+  SciRig r;
+  r.settle();
+  r.handle(OperatorDrain{"si-1", true});
+  r.handle(LedgerSample{{{"si-1", {.admin = Admin::kEnabled}}}});
   EXPECT_EQ(r.last().state.gas->value, 400u);
 }
 
