@@ -173,12 +173,13 @@ TEST(Reporting, CriticalTriggersHaveTheirOwnBucketOfTwentyAndTenASecond_D11_D34)
 TEST(Reporting, CriticalEventsGoAtOnce_SCI106_SCI107_SCI108) {
   for (const Trigger t : {Trigger::kAllDown, Trigger::kRecovery, Trigger::kAdmin}) {
     Rig r;
+    if (t == Trigger::kAllDown) r.now_state = state(0);
     EXPECT_TRUE(r.raise(t));
     EXPECT_EQ(r.last().trigger, t);
     EXPECT_FALSE(r.last().full);
   }
   Rig r;
-  r.ri.raise(SecurityEvent{"SYN flood", r.now}, r.now);
+  r.ri.raise(SecurityEvent{"SYN flood", 0}, r.now);
   EXPECT_TRUE(r.poll());
   EXPECT_EQ(r.last().trigger, Trigger::kSecurity);
   ASSERT_EQ(r.last().security_events.size(), 1u);
@@ -216,6 +217,7 @@ TEST(Reporting, AThresholdWaitsWithTheChangesOfHealthAndSpendsNoTokenOfItsOwn_SC
 
 TEST(Reporting, AGraverEventTakesWaitingChangesOfHealthWithIt_SCI106) {
   Rig r;
+  r.now_state = state(0);
   r.raise(Trigger::kHealth);
   EXPECT_TRUE(r.raise(Trigger::kAllDown));
   EXPECT_EQ(r.last().trigger, Trigger::kAllDown);
@@ -223,10 +225,19 @@ TEST(Reporting, AGraverEventTakesWaitingChangesOfHealthWithIt_SCI106) {
   EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
 }
 
+// A report tells the newest state: what waited for a token and is not so any more is a reason, not the trigger.
+TEST(Reporting, AllDownIsNotSaidOfAnSciThatHasSlotsAgain_SCI106) {
+  Rig r;
+  r.now_state = state(10);
+  EXPECT_TRUE(r.raise(Trigger::kAllDown));
+  EXPECT_EQ(r.last().trigger, Trigger::kHealth);
+  EXPECT_TRUE(r.last().reasons.has(Trigger::kAllDown));
+}
+
 TEST(Reporting, NoSecurityEventIsLost_D11) {
   Rig r;
   for (int i = 0; i < 20; ++i) r.raise(Trigger::kAdmin);
-  for (size_t i = 0; i < kSecurityEventsMax + 3; ++i) r.ri.raise(SecurityEvent{std::to_string(i), r.now}, r.now);
+  for (size_t i = 0; i < kSecurityEventsMax + 3; ++i) r.ri.raise(SecurityEvent{std::to_string(i), 0}, r.now);
   r.run_to_due();
   EXPECT_EQ(r.last().security_events.size(), kSecurityEventsMax);
   EXPECT_EQ(r.last().security_events_dropped, 3u);

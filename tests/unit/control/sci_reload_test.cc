@@ -74,7 +74,8 @@ TEST(Sci, AReloadThatMovesAnInstanceBeginsItAnew_SCI60) {
   ASSERT_EQ(r.tables.size(), 1u);
   EXPECT_EQ(r.tables[0].second.removed, std::vector<std::string>{"si-1"});
   ASSERT_EQ(r.tables[0].second.changed.size(), 1u);
-  EXPECT_EQ(r.tables[0].second.changed[0], (TableChanged::Entry{"si-1", kUnknown, Admin::kEnabled, 0, 1}));
+  EXPECT_EQ(r.tables[0].second.changed[0],
+            (TableChanged::Entry{.id = "si-1", .health = kUnknown, .health_since = r.now, .weight = 1}));
   r.behaviours["si-1"].hangs = false;
   r.run_for(4 * kSecond);
   EXPECT_EQ(r.state_of("si-1"), kHealthy);

@@ -78,7 +78,8 @@ TEST(Sci, DeathOfAnInstanceReachesTableEventLogAndReport_SCI62_SCI66_SCI68_SCI71
   ASSERT_EQ(r.tables.size(), 1u);
   EXPECT_EQ(r.tables[0].first, at);                  // at once
   ASSERT_EQ(r.tables[0].second.changed.size(), 1u);  // what changed, not what exists
-  EXPECT_EQ(r.tables[0].second.changed[0], (TableChanged::Entry{"si-2", kUnhealthy, Admin::kEnabled, 0, 1}));
+  EXPECT_EQ(r.tables[0].second.changed[0],
+            (TableChanged::Entry{.id = "si-2", .health = kUnhealthy, .health_since = r.tables[0].first, .weight = 1}));
   ASSERT_EQ(r.reports.size(), 1u);
   EXPECT_EQ(r.reports[0].first, at + 100 * kMillisecond);
   EXPECT_EQ(r.last().trigger, Trigger::kHealth);
