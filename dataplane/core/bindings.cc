@@ -108,7 +108,8 @@ void FastPath::release_slot(EntryIndex e, EndReason reason) {
 }
 
 // The bound instance may not go on (SCI-85, D-22): a TCP connection in mid-flow is reset at both ends, so that the
-// client connects again at once; anything else is bound anew (false).
+// client connects again at once; anything else is bound anew (false), and with on_unhealthy: rebind that is so of
+// mid-flow packets too: they belong to a flow that nobody knows (unknown_flow).
 [[gnu::cold, gnu::noinline]] bool FastPath::lost_instance(Context& c, uint32_t lane, EntryIndex e) {
   const uint32_t i = lanes_[lane].packet;
   const Parsed& p = parsed_[i];
@@ -116,8 +117,10 @@ void FastPath::release_slot(EntryIndex e, EndReason reason) {
   const bool syn = p.layer == Layer::kTcp && (p.tcp_flags & (kSyn | kAck)) == kSyn;
   traces_[i].instance = flows_[e].instance;
   traces_[i].slot_change = (flows_[e].flags & kHoldsSlot) != 0 ? -1 : 0;
-  if (from_client && (p.layer == Layer::kUdp || syn)) {
-    end_binding(e, lost_reason(c.table.instances[flows_[e].instance], c.tick), c.table);
+  const Instance& instance = c.table.instances[flows_[e].instance];
+  const EndReason reason = lost_reason(instance, c.tick);
+  if (from_client && (p.layer == Layer::kUdp || syn || rebinds(instance, reason))) {
+    end_binding(e, reason, c.table);
     return false;
   }
   const bool two_way = (flows_[e].flags & kTwoKeys) != 0;
@@ -135,9 +138,15 @@ EndReason FastPath::lost_reason(const Instance& instance, Tick now) {
   return drained ? EndReason::kDrained : EndReason::kUnhealthy;
 }
 
+bool FastPath::rebinds(const Instance& instance, EndReason reason) {
+  return reason == EndReason::kUnhealthy && instance.on_unhealthy == OnUnhealthy::kRebind;
+}
+
 void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
   const FlowEntry entry = flows_[e];
-  end_binding(e, lost_reason(table.instances[entry.instance], now), table);
+  const EndReason reason = lost_reason(table.instances[entry.instance], now);
+  end_binding(e, reason, table);
+  if (rebinds(table.instances[entry.instance], reason)) return;
   if (!is_tcp(entry.state) || (entry.flags & kTwoKeys) == 0 || entry.state == FlowState::kTimeWait) return;
   // Nothing is acknowledged yet: either end expects what stands behind the other's SYN.
   const bool opening = entry.state == FlowState::kSynSent || entry.state == FlowState::kSynReceived;

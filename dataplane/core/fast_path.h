@@ -143,6 +143,7 @@ class FastPath {
   void end_binding(EntryIndex e, EndReason reason, const SiteTable& table);
   bool lost_instance(Context& c, uint32_t lane, EntryIndex e);
   static EndReason lost_reason(const Instance& instance, Tick now);
+  static bool rebinds(const Instance& instance, EndReason reason);
   void end_with_resets(const SiteTable& table, EntryIndex e, Tick now);
   bool expire(const SiteTable& table, Tick now, uint32_t limit);
   void look_at(EntryIndex e, const SiteTable& table, Tick now);

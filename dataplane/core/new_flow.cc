@@ -76,7 +76,7 @@ bool FastPath::too_long(const Context& c, uint32_t i, const Instance& instance) 
 Refusal FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates) {
   const uint32_t i = lanes_[lane].packet;
   const SciIndex sci = traces_[i].sci;
-  candidates = selector_.begin(c.table, sci, wanted) > 0;
+  candidates = selector_.begin(c.table, sci, wanted, c.tick) > 0;
   // Only a TCP flow that begins with a SYN and whose replies are seen can prove itself (D-45).
   const bool provisional =
       parsed_[i].layer == Layer::kTcp && c.table.scis[sci].mode == Mode::kNat && (parsed_[i].tcp_flags & kSyn) != 0;

@@ -14,28 +14,32 @@ Selector::Selector(Arena& arena, const SharedState& shared, WorkerIndex self, si
       credit_(arena.make<int64_t>(instances_max)),
       offered_(arena.make<uint32_t>(instances_max)) {}
 
-size_t Selector::begin(const SiteTable& table, SciIndex sci, HealthState wanted) {
+size_t Selector::begin(const SiteTable& table, SciIndex sci, HealthState wanted, Tick now) {
   ++choice_;
   position_ = 0;
   ranked_ = false;
   table_ = &table;
   sci_ = &table.scis[sci];
   wanted_ = wanted;
+  now_ = now;
   weights_ = 0;
   size_t candidates = 0;
   for (const InstanceIndex i : sci_->instances) {
     if (!table.instances[i].takes_new_flows(wanted)) continue;
     ++candidates;
-    weights_ += table.instances[i].weight;
+    weights_ += weight(i);
   }
   if (sci_->balance != Balance::kRoundRobin) return candidates;
   for (const InstanceIndex i : sci_->instances) {
-    const Instance& instance = table.instances[i];
     // Credits stay within one round, so that an instance that was full for long does not draw every flow afterwards.
-    if (instance.takes_new_flows(wanted)) credit_[i] = std::min(credit_[i] + instance.weight, weights_);
+    if (table.instances[i].takes_new_flows(wanted)) credit_[i] = std::min(credit_[i] + weight(i), weights_);
   }
   return candidates;
 }
+
+uint32_t Selector::share(InstanceIndex i) const { return table_->instances[i].share_of_new_flows(sci_->ramp, now_); }
+
+int64_t Selector::weight(InstanceIndex i) const { return int64_t{table_->instances[i].weight} * share(i); }
 
 uint64_t Selector::free_slots(InstanceIndex i) const {
   const uint64_t limit = shared_.slots.limit(i), active = shared_.active(i);
@@ -47,9 +51,10 @@ bool Selector::better(InstanceIndex a, InstanceIndex b) const {
     case Balance::kRoundRobin:
       return credit_[a] > credit_[b];
     case Balance::kLeastConnections:
-      return shared_.active(a) * table_->instances[b].weight < shared_.active(b) * table_->instances[a].weight;
+      return shared_.active(a) * static_cast<uint64_t>(weight(b)) <
+             shared_.active(b) * static_cast<uint64_t>(weight(a));
     case Balance::kSlotBased:
-      return free_slots(a) > free_slots(b);
+      return free_slots(a) * share(a) > free_slots(b) * share(b);
   }
   return false;
 }

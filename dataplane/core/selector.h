@@ -6,7 +6,9 @@
 // each one it is offered: choice and charge are one step, and if any candidate has a slot it is found.
 //
 //   round-robin: smooth weighted; least-connections: fewest active sessions for its weight; slot-based: most free
-//   slots. Workers begin at different candidates, so that they do not all choose the first (l4lb facts, row 20).
+//   slots. One that serves anew gets a growing share of what its number says (Instance::share_of_new_flows), so that a
+//   cold one is not drowned (l4lb facts, rows 18, 27). Workers begin at different candidates, so that they do not all
+//   choose the first (l4lb facts, row 20).
 //
 // One worker; counts of other workers are read, never waited for. A scan over the SCI's instances a choice.
 
@@ -24,7 +26,7 @@ class Selector {
   Selector(Arena& arena, const SharedState& shared, WorkerIndex self, size_t workers, size_t instances_max);
 
   // Starts a choice. Returns how many candidates there are; 0: none in this health state.
-  size_t begin(const SiteTable& table, SciIndex sci, HealthState wanted);
+  size_t begin(const SiteTable& table, SciIndex sci, HealthState wanted, Tick now);
   // The best candidate; after it, any that this choice has not offered yet; kNoIndex at the end.
   InstanceIndex next();
   // The offered instance took the flow.
@@ -33,6 +35,8 @@ class Selector {
  private:
   bool better(InstanceIndex a, InstanceIndex b) const;
   uint64_t free_slots(InstanceIndex i) const;
+  uint32_t share(InstanceIndex i) const;
+  int64_t weight(InstanceIndex i) const;
 
   const SharedState& shared_;
   WorkerIndex self_;
@@ -46,6 +50,7 @@ class Selector {
   const SiteTable* table_ = nullptr;
   const Sci* sci_ = nullptr;
   HealthState wanted_ = HealthState::kHealthy;
+  Tick now_ = 0;
 };
 
 }  // namespace margay::dp

@@ -169,18 +169,19 @@ class Applier {
     sci.time_wait = ticks_of(record.policy.timers.time_wait);
     sci.reset_grace = ticks_of(record.policy.timers.reset_grace);
     sci.unreplied = ticks_of(record.policy.timers.unreplied);
+    sci.ramp = ticks_of(record.policy.ramp);
     sci.record = std::make_shared<const SciRecord>(record);
     sci.instances.clear();
     for (const InstanceRecord& i : record.instances) {
       sci.instances.push_back(i.index);
-      put(record.index, i);
+      put(record, i);
     }
   }
 
-  void put(SciIndex sci, const InstanceRecord& record) {
+  void put(const SciRecord& sci, const InstanceRecord& record) {
     next_->instances.grow(record.index + 1);
     Instance& i = next_->instances.edit(record.index);
-    i.sci = sci;
+    i.sci = sci.index;
     i.address = record.config.address;
     i.port = to_wire16(record.config.port);
     i.generation = record.generation;
@@ -188,6 +189,8 @@ class Applier {
     i.health = record.health;
     i.admin = record.admin;
     i.drain_deadline = record.admin == Admin::kDraining ? change_.to_tick(record.drain_deadline) : 0;
+    i.on_unhealthy = sci.policy.on_unhealthy;
+    i.ramp_end = change_.to_tick(record.serves_since == 0 ? 0 : record.serves_since + sci.policy.ramp);
     i.gone = false;
     i.max_sessions = record.config.max_sessions;
     i.limit = record.limit;

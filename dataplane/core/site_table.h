@@ -9,6 +9,7 @@
 // Indices of SCIs, instances, endpoints and next hops are stable from one table to the next as long as anything may
 // name them; entries that are no longer part of the site stay in place and are marked so.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -36,8 +37,10 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
   uint16_t weight = 1;
   HealthState health = HealthState::kHealthy;
   Admin admin = Admin::kEnabled;
-  Tick drain_deadline = 0;    // kDraining: sessions end then
+  Tick drain_deadline = 0;  // kDraining: sessions end then
+  OnUnhealthy on_unhealthy = OnUnhealthy::kReset;
   bool gone = false;          // no longer part of the site: takes nothing, ends what it has
+  Tick ramp_end = 0;          // from here on it gets its full share of new flows
   uint32_t max_sessions = 0;  // slots
   uint32_t limit = 0;         // the ledger's limit: what of max_sessions new flows may use (D-7)
   std::string si_id;          // empty: this index was never used
@@ -48,13 +51,23 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
   }
   // May its existing sessions go on? (D-22, D-23, D-33; `set instance ... disable` ends them.)
   bool keeps_sessions(Tick now) const {
-    if (health == HealthState::kUnhealthy || admin == Admin::kDisabled || gone) return false;
+    if (unhealthy() || admin == Admin::kDisabled || gone) return false;
     return admin == Admin::kEnabled || !tick_after(now, drain_deadline);
   }
+  // Its sessions end for its health.
+  bool unhealthy() const { return health == HealthState::kUnhealthy && on_unhealthy != OnUnhealthy::kKeep; }
+  // Its share of new flows, 26 to kFullShare: a tenth at first, all of it after the SCI's ramp.
+  uint32_t share_of_new_flows(Tick ramp, Tick now) const {
+    const Tick left = ramp_end - now;
+    if (left == 0 || left > ramp) return kFullShare;
+    return std::max(kFullShare / 10 + 1, static_cast<uint32_t>(uint64_t{kFullShare} * (ramp - left) / ramp));
+  }
+  static constexpr uint32_t kFullShare = 256;
 };
 
 struct Sci : SciPolicy {
   Tick established = 0, embryonic = 0, closing = 0, time_wait = 0, reset_grace = 0, unreplied = 0;
+  Tick ramp = 0;
   std::vector<InstanceIndex> instances;
   std::vector<FrontendIndex> frontends;
   std::shared_ptr<const shared_table::SciRecord> record;  // as it came; null: this index is not in use

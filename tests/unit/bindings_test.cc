@@ -251,6 +251,53 @@ TEST(Bindings, SCI85LostInstanceRebindsUdp) {
   EXPECT_EQ(site.ended(first, EndReason::kDisabled), 1u);
 }
 
+// on_unhealthy: keep. Sessions go on until their timers end them, new flows never come.
+TEST(Bindings, D22KeepLeavesSessionsAlone) {
+  dp::SiteConfig config = small_site(1, 10);
+  config.scis[0].on_unhealthy = OnUnhealthy::kKeep;
+  SmallSite site(config);
+  establish(site, 1);
+  instance_of(site, 0).health = dp::HealthState::kUnhealthy;
+  site.send(0, from_client(1, kAck | kPsh, 1001, 5001));
+  EXPECT_EQ(site.outcome.verdict, Verdict::kTransmit);
+  site.pass(10 * kSecond);
+  EXPECT_EQ(site.active(0), 1u);
+  site.send(0, from_client(2, kSyn, 1000));
+  EXPECT_EQ(site.trace.refused, Refusal::kNoHealthyInstance);
+  instance_of(site, 0).admin = dp::Admin::kDisabled;
+  site.pass(10 * kSecond);
+  EXPECT_EQ(site.ended(0, EndReason::kDisabled), 1u);
+}
+
+// on_unhealthy: rebind. The binding is given up; a TCP packet in mid-flow belongs to a flow that nobody knows then.
+TEST(Bindings, D22RebindGivesTheBindingUp) {
+  dp::SiteConfig config = small_site(2, 10);
+  config.scis[0].on_unhealthy = OnUnhealthy::kRebind;
+  config.scis[0].unknown_flow = UnknownFlow::kAdopt;
+  SmallSite site(config);
+  establish(site, 1);
+  const auto first = site.trace.instance;
+  instance_of(site, first).health = dp::HealthState::kUnhealthy;
+  site.send(0, from_client(1, kAck | kPsh, 1001, 5001));
+  EXPECT_TRUE(site.trace.new_binding);
+  EXPECT_NE(site.trace.instance, first);
+  EXPECT_EQ(site.ended(first, EndReason::kUnhealthy), 1u);
+  EXPECT_EQ(site.active(first), 0u);
+}
+
+// And one of which no packet comes is ended without a reset to anybody.
+TEST(Bindings, D22RebindEndsSilentSessionsSilently) {
+  dp::SiteConfig config = small_site(1, 10);
+  config.scis[0].on_unhealthy = OnUnhealthy::kRebind;
+  SmallSite site(config);
+  establish(site, 1);
+  site.own_frames();
+  instance_of(site, 0).health = dp::HealthState::kUnhealthy;
+  site.pass(10 * kSecond);
+  EXPECT_EQ(site.ended(0, EndReason::kUnhealthy), 1u);
+  EXPECT_TRUE(site.own_frames().empty());
+}
+
 TEST(Bindings, D22LostInstanceResetsTcp) {
   SmallSite site(small_site(1, 10));
   establish(site, 1);

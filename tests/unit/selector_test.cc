@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 
 #include "tests/support/small_site.h"
 
@@ -64,6 +65,48 @@ TEST(Selector, LeastConnectionsCountsByWeight) {
   open(site, 400);
   EXPECT_EQ(site.active(0), 100u);
   EXPECT_EQ(site.active(1), 300u);
+}
+
+// One that serves anew gets a tenth of its share at first and all of it after the ramp, whatever the algorithm counts.
+class Ramp : public testing::Test {
+ protected:
+  // Instance 1 began to serve `ago` before now.
+  SmallSite& site(Balance balance, dp::Nanoseconds ago) {
+    dp::SiteConfig config = small_site(2, 10000, balance);
+    config.scis[0].ramp = 10 * kSecond;
+    site_.emplace(config, 4096);
+    site_->table->instances.edit(1).ramp_end = dp::to_tick(site_->now + 10 * kSecond - ago);
+    return *site_;
+  }
+
+ private:
+  std::optional<SmallSite> site_;
+};
+
+TEST_F(Ramp, RoundRobin) {
+  // 26 + 256 = 282 parts: 26 of 282 at first, a third at half time (128 of 384), half in the end.
+  EXPECT_EQ(open(site(Balance::kRoundRobin, 0), 282)[1], 26u);
+  EXPECT_EQ(open(site(Balance::kRoundRobin, 5 * kSecond), 300)[1], 100u);
+  EXPECT_EQ(open(site(Balance::kRoundRobin, 10 * kSecond), 300)[1], 150u);
+  EXPECT_EQ(open(site(Balance::kRoundRobin, 4000 * kSecond), 300)[1], 150u);
+}
+
+TEST_F(Ramp, LeastConnections) {
+  EXPECT_EQ(open(site(Balance::kLeastConnections, 5 * kSecond), 300)[1], 100u);
+  EXPECT_EQ(open(site(Balance::kLeastConnections, 10 * kSecond), 300)[1], 150u);
+}
+
+TEST_F(Ramp, SlotBased) {
+  // At half time its 10,000 free slots count as 5,000: nothing until the other has fewer.
+  EXPECT_EQ(open(site(Balance::kSlotBased, 5 * kSecond), 300)[1], 0u);
+  EXPECT_EQ(open(site(Balance::kSlotBased, 10 * kSecond), 300)[1], 150u);
+}
+
+// Where no other serves, it takes all.
+TEST_F(Ramp, RefusesNobody) {
+  SmallSite& only = site(Balance::kSlotBased, 0);
+  only.table->instances.edit(0).health = HealthState::kUnhealthy;
+  EXPECT_EQ(open(only, 100)[1], 100u);
 }
 
 TEST(Selector, SCI77SlotBasedTakesTheMostFreeSlots) {

@@ -92,6 +92,9 @@ TEST_F(SiteChangeTest, ACompleteSnapshotIsTheSite) {
   first.instances[1].limit = 50;
   first.instances[1].admin = Admin::kDraining;
   first.instances[1].drain_deadline = 20 * kSecond;
+  first.instances[1].serves_since = 7 * kSecond;
+  first.policy.ramp = 30 * kSecond;
+  first.policy.on_unhealthy = OnUnhealthy::kKeep;
   take({first, sci(3, 7, 1)});
   EXPECT_EQ(table_->generation, 1u);
   ASSERT_NE(frontend("192.0.2.10"), kNoIndex);
@@ -101,6 +104,9 @@ TEST_F(SiteChangeTest, ACompleteSnapshotIsTheSite) {
   EXPECT_EQ(table_->instances[1].limit, 50u);
   EXPECT_EQ(table_->instances[1].max_sessions, 100u);
   EXPECT_EQ(table_->instances[1].drain_deadline, 2000u) << "20 s in ticks of 10 ms";
+  EXPECT_EQ(table_->instances[1].ramp_end, 3700u);
+  EXPECT_EQ(table_->scis[0].ramp, 3000u);
+  EXPECT_EQ(table_->instances[1].on_unhealthy, OnUnhealthy::kKeep);
   EXPECT_EQ(table_->instances[7].sci, 3u);
   EXPECT_EQ(table_->endpoint_of_instance[7], endpoint("10.1.1.8"));
   EXPECT_TRUE(table_->scis[1].gone()) << "never used";
