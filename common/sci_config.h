@@ -31,7 +31,7 @@ std::string_view word_of(WhenFull v);
 std::string_view word_of(OnUnhealthy v);
 
 inline constexpr uint32_t kSessionsMax = (1u << 24) - 1;  // of one instance: 24 bits in the slot ledger
-inline constexpr size_t kIdBytesMax = 255;                // of a CS-ID, CSCI-ID or SI-ID (D-25)
+inline constexpr size_t kIdBytesMax = 255;                // of a CS-ID, CSCI-ID or SI-ID (D-25); and a site's name
 
 struct InstanceConfig {
   std::string id;  // SI-ID

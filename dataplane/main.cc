@@ -16,7 +16,7 @@
 #include "dataplane/control_loop.h"
 #include "dataplane/options.h"
 #include "dataplane/replay/replay_main.h"
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 
 namespace margay::dp {
 namespace {

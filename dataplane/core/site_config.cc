@@ -6,16 +6,6 @@
 
 namespace margay::dp {
 
-std::string_view word_of(Idle v) {
-  switch (v) {
-    case Idle::kSpin:
-      return "spin";
-    case Idle::kSleep:
-      return "sleep";
-  }
-  return "?";
-}
-
 size_t buffer_bytes(uint16_t mtu) {
   constexpr size_t kFrameOverhead = 96;  // Ethernet header, two tags, and af_packet's own header
   return std::max<size_t>(2048, std::bit_ceil(mtu + kFrameOverhead));

@@ -1,87 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The data plane's part of the site file, parsed and checked: plain values, one struct a section. Read once
-// at start by dataplane/site_reader.cc; the core builds its SiteTable from it. Key names, defaults and units
-// as in the reference site file; defaults from the requirement catalogue, Part C.
+// The site file's values (common/site/site_config.h) as the data plane calls them, and what it derives from them. The
+// core builds its SiteTable from a SiteConfig.
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "common/health.h"
-#include "common/net.h"
-#include "common/sci_config.h"
+#include "common/site/site_config.h"
 #include "dataplane/core/units.h"
 
 namespace margay::dp {
 
 using margay::Admin;
 using margay::Balance;
+using margay::ForwarderConfig;
 using margay::HealthState;
+using margay::Idle;
 using margay::InstanceConfig;
 using margay::Mode;
+using margay::PortConfig;
 using margay::SciConfig;
+using margay::SiteConfig;
 using margay::TimersConfig;
 using margay::UnknownFlow;
 using margay::WhenFull;
 using margay::WhenNoneHealthy;
-
-enum class Idle : uint8_t { kSpin, kSleep };
-
-// The site file's words for them.
-std::string_view word_of(Idle v);
-
-struct PortConfig {
-  std::string name;
-  std::string device;  // PCI address, or an EAL vdev with its arguments
-  std::optional<MacAddress> mac;
-  std::string kernel;   // exception path's interface name; empty: none
-  uint16_t vlan = 0;    // 0: untagged
-  uint16_t mtu = 1500;  // bytes of IP packet
-  std::vector<Prefix> addresses;
-  std::vector<IpAddress> gateways;
-  std::vector<std::pair<IpAddress, MacAddress>> neighbours;
-};
-
-// The port whose network holds the address, or kNoPort; the longest prefix wins.
-template <class Port>
-PortIndex port_on_link(const std::vector<Port>& ports, const IpAddress& address) {
-  PortIndex best = kNoPort;
-  int best_length = -1;
-  for (size_t p = 0; p < ports.size(); ++p) {
-    for (const Prefix& prefix : ports[p].addresses) {
-      if (prefix.length > best_length && prefix.contains(address)) {
-        best = static_cast<PortIndex>(p);
-        best_length = prefix.length;
-      }
-    }
-  }
-  return best;
-}
-
-// A rule that lets a frame inject client packets: every member that is set must match.
-struct ForwarderConfig {
-  bool any = false;
-  PortIndex port = kNoPort;  // kNoPort: any port
-  std::optional<MacAddress> mac;
-  std::optional<uint16_t> vlan;
-};
-
-struct SiteConfig {
-  std::string file;  // where it was read from, for messages
-  std::string site;
-  std::string cli_socket = "/run/margay/cli.sock";
-  uint16_t workers = 1;
-  Idle idle = Idle::kSpin;
-  uint32_t flows = 1'000'000;  // bindings over all workers
-  std::vector<PortConfig> ports;
-  std::vector<ForwarderConfig> forwarders;
-  std::vector<SciConfig> scis;
-};
 
 // Bytes of a packet buffer for frames on a port of this MTU, a power of two; and on any port of the site.
 size_t buffer_bytes(uint16_t mtu);

@@ -78,7 +78,7 @@ struct Sci : SciPolicy {
 class SiteTable {
  public:
   // The static table of a site file: every instance is HEALTHY.
-  // REQUIRES: what check_site (dataplane/site_sections.h) asks of a configuration; one MAC address a port
+  // REQUIRES: what check_site (common/site/site_sections.h) asks of a configuration; one MAC address a port
   static std::unique_ptr<SiteTable> build(const SiteConfig& config, std::span<const MacAddress> port_macs);
   // A site without SCIs, for a control plane to fill.
   static std::unique_ptr<SiteTable> without_scis(const SiteConfig& config, std::span<const MacAddress> port_macs);

@@ -14,21 +14,24 @@ namespace margay::dp {
 
 // On the shell's monotonic clock: the TSC in production, the captures' own stamps in replay.
 using margay::kMillisecond;
+using margay::kNoPort;
+using margay::kPortsMax;
 using margay::kSecond;
+using margay::kTickLength;
+using margay::kWorkersMax;
 using margay::Nanoseconds;
+using margay::PortIndex;
+using margay::WorkerIndex;
 
 // Time in a flow entry: 10 ms units, modulo 2^32 (497 days). Compare only by tick_after() or a difference:
 // every timeout is far below half of the range.
 using Tick = uint32_t;
-inline constexpr Nanoseconds kTickLength = 10 * kMillisecond;
 constexpr Tick to_tick(Nanoseconds t) { return static_cast<Tick>(t / kTickLength); }
 constexpr Tick ticks_of(Nanoseconds span) {  // rounded up: a timer never runs out early
   return static_cast<Tick>((span + kTickLength - 1) / kTickLength);
 }
 constexpr bool tick_after(Tick a, Tick b) { return static_cast<int32_t>(a - b) > 0; }
 
-using WorkerIndex = uint8_t;
-using PortIndex = uint8_t;
 using SciIndex = uint32_t;
 using FrontendIndex = uint32_t;  // one (address, port, protocol) of one SCI
 using EndpointIndex = uint32_t;  // one (address, port, protocol) of an instance; SCIs may share it
@@ -37,10 +40,7 @@ using NextHopIndex = uint32_t;
 using EntryIndex = uint32_t;  // into a worker's flow entries
 
 inline constexpr uint32_t kNoIndex = std::numeric_limits<uint32_t>::max();
-inline constexpr PortIndex kNoPort = std::numeric_limits<PortIndex>::max();
 
-inline constexpr size_t kWorkersMax = 32;
-inline constexpr size_t kPortsMax = 16;
 inline constexpr size_t kBurstMax = 32;   // packets per burst
 inline constexpr size_t kCacheLine = 64;  // bytes
 

@@ -12,7 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "dataplane/replay/replay.h"
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 
 namespace margay::dp {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "common/check.h"
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 #include "tests/support/site_yaml.h"
 
 namespace {
@@ -31,13 +31,13 @@ bool has_place(std::string_view message) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto site = margay::dp::parse_site(text, "f");
+  const auto site = margay::parse_site(text, "f");
   if (!site) {
     MARGAY_CHECK(has_place(site.error().message));
     return 0;
   }
   const std::string written = margay::test::site_yaml(*site);
-  const auto again = margay::dp::parse_site(written, "f");
+  const auto again = margay::parse_site(written, "f");
   if (!again) std::fprintf(stderr, "%s\n%s", again.error().message.c_str(), written.c_str());
   MARGAY_CHECK(again.has_value());
   MARGAY_CHECK(margay::test::site_yaml(*again) == written);

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 #include "tests/support/marked_text.h"
 
 namespace margay::test {
@@ -60,7 +60,7 @@ inline void check_rows(std::initializer_list<RefusedSite> rows) {
   for (const RefusedSite& row : rows) {
     const MarkedText marked(row.text);
     ASSERT_NE(marked.place, "") << row.text;
-    const auto site = dp::parse_site(marked.text, "site.yaml");
+    const auto site = parse_site(marked.text, "site.yaml");
     if (site) {
       ADD_FAILURE() << "accepted, expected " << row.error;
     } else {

@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 #include "tests/support/site_text.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 using namespace margay::test;
@@ -96,4 +96,4 @@ TEST(SiteAddresses, AllAddressesOfAPairAreHosts) {  // RFC 3021
 }
 
 }  // namespace
-}  // namespace margay::dp
+}  // namespace margay

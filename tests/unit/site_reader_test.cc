@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of the site file: defaults, what each key means, both sides of each boundary.
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "tests/support/site_text.h"
 #include "tests/support/site_yaml.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 using namespace margay::test;
@@ -303,4 +303,4 @@ TEST(SiteReader, ReadsFiles) {
 }
 
 }  // namespace
-}  // namespace margay::dp
+}  // namespace margay

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 #include "tests/support/site_text.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 using namespace margay::test;
@@ -55,4 +55,4 @@ TEST(SiteSchema, PartsOfOtherPrograms) {
 }
 
 }  // namespace
-}  // namespace margay::dp
+}  // namespace margay

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The steps of reading a site file, one file each; dataplane/site_reader.cc calls them in this order. All report
+// The steps of reading a site file, one file each; common/site/site_reader.cc calls them in this order. All report
 // to the FieldErrors behind `root`; check_site may be called only when nothing has been reported yet.
 
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "common/site/site_config.h"
 #include "common/yaml_fields.h"
-#include "dataplane/core/site_config.h"
 
-namespace margay::dp {
-
-// Names of a site, an SCI, a service and an instance (D-25).
-inline constexpr size_t kNameBytesMax = 255;
+namespace margay {
 
 // site_reader_ports.cc: `dataplane` and `forwarders`, but for the ports that forwarders name.
 void read_dataplane(const Field& dataplane, SiteConfig& config);
@@ -54,4 +51,4 @@ bool read_built(const Field& field, const Word<std::optional<Enum>> (&words)[N],
   return false;
 }
 
-}  // namespace margay::dp
+}  // namespace margay

@@ -8,9 +8,9 @@
 #include <string>
 #include <tuple>
 
-#include "dataplane/site_sections.h"
+#include "common/site/site_sections.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 constexpr uint16_t kIpv6MtuMin = 1280;   // RFC 8200 §5
@@ -230,4 +230,4 @@ void SiteChecks::check_reachable(const Field& field, const SciConfig& sci, const
 
 void check_site(const Field& root, SiteConfig& config) { SiteChecks(root, config).run(); }
 
-}  // namespace margay::dp
+}  // namespace margay

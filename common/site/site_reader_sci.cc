@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "dataplane/site_sections.h"
+#include "common/site/site_sections.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 constexpr auto kNotBuilt = std::nullopt;
@@ -48,8 +48,7 @@ constexpr std::string_view kInstanceKeys[] = {"id",     "address",     "port",  
 constexpr Nanoseconds kTimerMin = kTickLength;
 constexpr Nanoseconds kTimerMax = 24 * 3600 * kSecond;
 constexpr Nanoseconds kUdpTimeout = 60 * kSecond;
-constexpr double kDegradationFactor = 0.5;         // D-7
-constexpr uint64_t kSessionsMax = (1u << 24) - 1;  // 24 bits in the slot ledger
+constexpr double kDegradationFactor = 0.5;  // D-7
 
 std::vector<std::string_view> joined(std::span<const std::string_view> a, std::span<const std::string_view> b) {
   std::vector<std::string_view> keys(a.begin(), a.end());
@@ -155,7 +154,7 @@ void read_instance(const Field& field, InstanceConfig& instance) {
   if (read_integer(field["slots_per_flow"], 1, kSessionsMax, slots_per_flow) && slots_per_flow != 1) {
     field["slots_per_flow"].fail("more than one slot a flow is not built yet, expected 1");
   }
-  if (require(field["id"])) read_text(field["id"], kNameBytesMax, instance.id);
+  if (require(field["id"])) read_text(field["id"], kIdBytesMax, instance.id);
   read_routed_ip(field["address"], instance.address);
   read_port_number(field["port"], instance.port);
   read_mac(field["mac"], instance.mac);
@@ -195,8 +194,8 @@ void read_behaviour(const Field& field, SciConfig& sci) {
 void read_sci(const Field& field, SciConfig& sci) {
   if (!is_map(field)) return;
   refuse_unknown_keys(field, joined(kSciKeys, other_keys_of_sci()));
-  if (require(field["csci_id"])) read_text(field["csci_id"], kNameBytesMax, sci.csci_id);
-  if (require(field["cs_id"])) read_text(field["cs_id"], kNameBytesMax, sci.cs_id);
+  if (require(field["csci_id"])) read_text(field["csci_id"], kIdBytesMax, sci.csci_id);
+  if (require(field["cs_id"])) read_text(field["cs_id"], kIdBytesMax, sci.cs_id);
   read_endpoints(field, sci);
   read_behaviour(field, sci);
   read_affinity(field["affinity"], sci);
@@ -214,4 +213,4 @@ void read_scis(const Field& root, SiteConfig& config) {
   for (size_t i = 0; i < scis.size(); ++i) read_sci(scis[i], config.scis.emplace_back());
 }
 
-}  // namespace margay::dp
+}  // namespace margay

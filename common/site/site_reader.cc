@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 
+#include "common/site/site_sections.h"
 #include "common/yaml_fields.h"
 #include "common/yaml_tree.h"
-#include "dataplane/site_sections.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 void read_root(const Field& root, SiteConfig& config) {
   refuse_unknown_keys(root, {"site", "state_directory", "dataplane", "forwarders", "accelerators", "scis", "control",
                              "c_sma", "cps", "security"});
-  read_text(root["site"], kNameBytesMax, config.site);
+  read_text(root["site"], kIdBytesMax, config.site);
   if (require(root["dataplane"])) read_dataplane(root["dataplane"], config);
   read_forwarders(root, config);
   refuse_not_built(root["accelerators"]);
@@ -40,4 +40,4 @@ Result<SiteConfig> read_site_file(const std::string& path) {
   return parse_site(*text, path);
 }
 
-}  // namespace margay::dp
+}  // namespace margay

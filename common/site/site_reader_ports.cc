@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "dataplane/site_sections.h"
+#include "common/site/site_sections.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 constexpr Word<Idle> kIdleWords[] = {{"spin", Idle::kSpin}, {"sleep", Idle::kSleep}};
@@ -139,4 +139,4 @@ void read_forwarders(const Field& root, SiteConfig& config) {
   for (size_t i = 0; i < forwarders.size(); ++i) read_forwarder(forwarders[i], config.forwarders.emplace_back());
 }
 
-}  // namespace margay::dp
+}  // namespace margay

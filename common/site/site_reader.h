@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads the site file: the data plane's part of it into a SiteConfig, and the parts of the other programs for
-// unknown keys and syntax only. docs/site-file.md lists the keys.
+// Reads the site file: what both planes need of it into a SiteConfig, and the rest for unknown keys and syntax only.
+// docs/site-file.md lists the keys.
 //
 // What is returned is complete and consistent: every default filled in, names unique, addresses reachable. A key
 // or a word whose feature this build does not have is an error that says so. An error is one line,
@@ -15,13 +15,13 @@
 #include <string_view>
 
 #include "common/result.h"
-#include "dataplane/core/site_config.h"
+#include "common/site/site_config.h"
 
-namespace margay::dp {
+namespace margay {
 
 Result<SiteConfig> read_site_file(const std::string& path);
 
 // `file` is what errors call the text.
 Result<SiteConfig> parse_site(std::string_view text, const std::string& file);
 
-}  // namespace margay::dp
+}  // namespace margay

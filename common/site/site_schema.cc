@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-#include "dataplane/site_sections.h"
+#include "common/site/site_sections.h"
 
-namespace margay::dp {
+namespace margay {
 namespace {
 
 enum class Kind : uint8_t {
@@ -257,4 +257,4 @@ void check_other_programs(const Field& root) {
   }
 }
 
-}  // namespace margay::dp
+}  // namespace margay
