@@ -61,8 +61,15 @@ struct HealthConfig {
 struct MetricsConfig {
   std::string prometheus = {};  // URL template; empty: nothing is scraped
   Nanoseconds interval = 5 * kSecond;
+  // Which series a metric is made of. Series that match, over all their labels and over all names of one metric, are
+  // added up; where that makes no sense (shares of one, response_time, input_tokens) their mean is taken. A histogram
+  // or summary stands for the mean of what it took in since the last scrape, its sum by its count.
   struct Name {
-    std::string metric, series;
+    std::string metric, series;       // the name_of() a Metric; the exact name, of a histogram its family
+    std::string label = {}, is = {};  // only series whose label is this; empty: every one
+    std::string per = {};             // divided by this one, sum by sum; counters: increase by increase
+    double scale = 1;                 // into the metric's unit
+    bool complement = false;          // one less it, for series of what is idle
     bool operator==(const Name&) const = default;
   };
   std::vector<Name> names = {};
