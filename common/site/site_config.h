@@ -63,6 +63,7 @@ struct SiteConfig {
   std::string file;  // where it was read from, for messages
   std::string site;
   std::string cli_socket = "/run/margay/cli.sock";
+  std::string control_socket;  // where the control plane connects; empty: none, every instance counts as HEALTHY
   uint16_t workers = 1;
   Idle idle = Idle::kSpin;
   uint32_t flows = 1'000'000;  // bindings over all workers

@@ -117,7 +117,8 @@ void read_dataplane(const Field& dataplane, SiteConfig& config) {
   if (!is_map(dataplane)) return;
   refuse_unknown_keys(dataplane, {"cli", "control", "bindings", "workers", "idle", "flows", "ports"});
   read_text(dataplane["cli"], kPathBytesMax, config.cli_socket);
-  accept_none(dataplane["control"], "the table shared with a control plane is");
+  read_text(dataplane["control"], kPathBytesMax, config.control_socket);
+  if (config.control_socket == "none") config.control_socket.clear();
   accept_none(dataplane["bindings"], "bindings that outlive the process are");
   read_integer(dataplane["workers"], 1, kWorkersMax, config.workers);
   read_enum(dataplane["idle"], kIdleWords, config.idle);

@@ -87,7 +87,7 @@ std::string site_yaml(const SiteConfig& config) {
   std::ostringstream out;
   if (!config.site.empty()) out << "site: " << quoted(config.site) << "\n";
   out << "dataplane:\n  cli: " << quoted(config.cli_socket)
-      << "\n  control: none\n  bindings: none\n  workers: " << config.workers << "\n  idle: " << word_of(config.idle)
+      << "\n  control: " << quoted(config.control_socket.empty() ? "none" : config.control_socket) << "\n  bindings: none\n  workers: " << config.workers << "\n  idle: " << word_of(config.idle)
       << "\n  flows: " << config.flows << "\n  ports:\n";
   for (const PortConfig& port : config.ports) write_port(out, port);
   out << "forwarders:\n";
