@@ -90,15 +90,6 @@ std::optional<uint64_t> duration(std::string_view text) {
   return *count * unit->nanoseconds;
 }
 
-// In the largest unit that leaves a whole number.
-std::string format_duration(uint64_t nanoseconds) {
-  const auto unit = std::find_if(std::rbegin(kUnits), std::rend(kUnits), [&](const Unit& u) {
-    return nanoseconds >= u.nanoseconds && nanoseconds % u.nanoseconds == 0;
-  });
-  if (unit == std::rend(kUnits)) return "0s";
-  return std::to_string(nanoseconds / unit->nanoseconds) + std::string(unit->name);
-}
-
 // Levenshtein's distance, by rows.
 size_t edits(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -282,6 +273,14 @@ bool read_duration(const Field& field, uint64_t min_ns, uint64_t max_ns, uint64_
   }
   out_ns = *value;
   return true;
+}
+
+std::string format_duration(uint64_t nanoseconds) {
+  const auto unit = std::find_if(std::rbegin(kUnits), std::rend(kUnits), [&](const Unit& u) {
+    return nanoseconds >= u.nanoseconds && nanoseconds % u.nanoseconds == 0;
+  });
+  if (unit == std::rend(kUnits)) return "0s";
+  return std::to_string(nanoseconds / unit->nanoseconds) + std::string(unit->name);
 }
 
 bool read_rate(const Field& field, uint64_t& out_per_second) {

@@ -116,6 +116,8 @@ bool read_number(const Field& field, double min, double max, double& out);
 bool read_percentage(const Field& field, double min, double max, double& out);
 // `200ms`, `300s`, `10m`, `1h` in nanoseconds.
 bool read_duration(const Field& field, uint64_t min_ns, uint64_t max_ns, uint64_t& out_ns);
+// The same the other way round, in the largest unit that leaves a whole number.
+std::string format_duration(uint64_t nanoseconds);
 // `200/s`: a whole number a second, at least 1.
 bool read_rate(const Field& field, uint64_t& out_per_second);
 // A unicast address, not all zeros.

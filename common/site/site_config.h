@@ -33,6 +33,8 @@ struct PortConfig {
   std::vector<Prefix> addresses;
   std::vector<IpAddress> gateways;
   std::vector<std::pair<IpAddress, MacAddress>> neighbours;
+
+  friend bool operator==(const PortConfig&, const PortConfig&) = default;
 };
 
 // The port whose network holds the address, or kNoPort; the longest prefix wins.
@@ -57,6 +59,8 @@ struct ForwarderConfig {
   PortIndex port = kNoPort;  // kNoPort: any port
   std::optional<MacAddress> mac;
   std::optional<uint16_t> vlan;
+
+  friend bool operator==(const ForwarderConfig&, const ForwarderConfig&) = default;
 };
 
 struct SiteConfig {

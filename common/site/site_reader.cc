@@ -3,7 +3,6 @@
 
 #include "common/site/site_sections.h"
 #include "common/yaml_fields.h"
-#include "common/yaml_tree.h"
 
 namespace margay {
 namespace {
@@ -21,17 +20,21 @@ void read_root(const Field& root, SiteConfig& config) {
 
 }  // namespace
 
-Result<SiteConfig> parse_site(std::string_view text, const std::string& file) {
-  const auto tree = parse_yaml(text, file);
-  if (!tree) return tree.error();
+Result<SiteConfig> read_site(const YamlNode& tree, const std::string& file) {
   FieldErrors errors(file);
-  const Field root(*tree, errors);
+  const Field root(tree, errors);
   SiteConfig config;
   config.file = file;
   if (is_map(root)) read_root(root, config);
   if (!errors.first()) check_site(root, config);
   if (errors.first()) return *errors.first();
   return config;
+}
+
+Result<SiteConfig> parse_site(std::string_view text, const std::string& file) {
+  const auto tree = parse_yaml(text, file);
+  if (!tree) return tree.error();
+  return read_site(*tree, file);
 }
 
 Result<SiteConfig> read_site_file(const std::string& path) {

@@ -16,6 +16,7 @@
 
 #include "common/result.h"
 #include "common/site/site_config.h"
+#include "common/yaml_tree.h"
 
 namespace margay {
 
@@ -23,5 +24,8 @@ Result<SiteConfig> read_site_file(const std::string& path);
 
 // `file` is what errors call the text.
 Result<SiteConfig> parse_site(std::string_view text, const std::string& file);
+
+// The same of a text that is a tree already, for a program that reads further keys of it.
+Result<SiteConfig> read_site(const YamlNode& tree, const std::string& file);
 
 }  // namespace margay

@@ -48,7 +48,6 @@ constexpr std::string_view kInstanceKeys[] = {"id",     "address",     "port",  
 constexpr Nanoseconds kTimerMin = kTickLength;
 constexpr Nanoseconds kTimerMax = 24 * 3600 * kSecond;
 constexpr Nanoseconds kUdpTimeout = 60 * kSecond;
-constexpr double kDegradationFactor = 0.5;  // D-7
 
 std::vector<std::string_view> joined(std::span<const std::string_view> a, std::span<const std::string_view> b) {
   std::vector<std::string_view> keys(a.begin(), a.end());
@@ -180,10 +179,7 @@ void read_behaviour(const Field& field, SciConfig& sci) {
   read_built(field["on_unhealthy"], kOnUnhealthy, one);
   read_built(field["syn_cookies"], kSynCookies, one);
   read_enum(field["unknown_flow"], kUnknownFlow, sci.unknown_flow);
-  double factor = kDegradationFactor;
-  if (read_number(field["degradation_factor"], 0, 1, factor) && factor != kDegradationFactor) {
-    field["degradation_factor"].fail_expected("0.5: health, which uses another factor, is not built yet");
-  }
+  read_number(field["degradation_factor"], 0, 1, sci.degradation_factor);
   read_duration(field["drain_deadline"], 0, kTimerMax, sci.drain_deadline);
   const Field provisional = field["provisional"];
   if (!is_map(provisional)) return;

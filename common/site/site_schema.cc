@@ -62,7 +62,8 @@ constexpr Shape kPerformance[] = {
 constexpr Shape kHealth[] = {words("recovery", kRecovery),     {"confirm_interval", Kind::kDuration},
                              map("liveness", kProbe),          map("readiness", kProbe),
                              map("performance", kPerformance), {"batch", Kind::kDuration}};
-constexpr Shape kComputingTime[] = {words("method", kMethods)};
+constexpr Shape kComputingTime[] = {
+    words("method", kMethods), {"window", Kind::kDuration}, {"alpha", Kind::kShare}, {"per", Kind::kDuration}};
 constexpr Shape kBucket[] = {{"rate", Kind::kRate}, {"burst", Kind::kInteger}};
 constexpr Shape kReport[] = {{"interval", Kind::kDuration},
                              {"gas_change", Kind::kPercentage},

@@ -71,7 +71,8 @@ void write_sci(std::ostream& out, const SciConfig& sci) {
       << ", unreplied: " << milliseconds(t.unreplied) << "}\n    when_none_healthy: " << word_of(sci.when_none_healthy)
       << "\n    when_full: " << word_of(sci.when_full) << "\n    unknown_flow: " << word_of(sci.unknown_flow)
       << "\n    provisional: {share: " << exact(sci.provisional_share * 100)
-      << "%}\n    drain_deadline: " << milliseconds(sci.drain_deadline)
+      << "%}\n    degradation_factor: " << exact(sci.degradation_factor)
+      << "\n    drain_deadline: " << milliseconds(sci.drain_deadline)
       << "\n    instances:" << (sci.instances.empty() ? " []\n" : "\n");
   for (const InstanceConfig& i : sci.instances) {
     out << "      - {id: " << quoted(i.id) << ", address: " << quoted(i.address.format()) << ", port: " << i.port
@@ -87,7 +88,8 @@ std::string site_yaml(const SiteConfig& config) {
   std::ostringstream out;
   if (!config.site.empty()) out << "site: " << quoted(config.site) << "\n";
   out << "dataplane:\n  cli: " << quoted(config.cli_socket)
-      << "\n  control: " << quoted(config.control_socket.empty() ? "none" : config.control_socket) << "\n  bindings: none\n  workers: " << config.workers << "\n  idle: " << word_of(config.idle)
+      << "\n  control: " << quoted(config.control_socket.empty() ? "none" : config.control_socket)
+      << "\n  bindings: none\n  workers: " << config.workers << "\n  idle: " << word_of(config.idle)
       << "\n  flows: " << config.flows << "\n  ports:\n";
   for (const PortConfig& port : config.ports) write_port(out, port);
   out << "forwarders:\n";

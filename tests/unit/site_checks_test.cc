@@ -259,8 +259,6 @@ TEST(SiteChecks, ValuesOfAnSci) {
       {with_sci("provisional: {share: ^101%}"),
        sci + "provisional.share: expected a percentage from 0% to 100%, got \"101%\""},
       {with_sci("degradation_factor: ^1.1"), sci + "degradation_factor: expected a number from 0 to 1, got \"1.1\""},
-      {with_sci("degradation_factor: ^0.6"),
-       sci + "degradation_factor: expected 0.5: health, which uses another factor, is not built yet, got \"0.6\""},
       {with_sci("unknown_flow: ^keep"), sci + "unknown_flow: expected one of reset, drop, adopt, got \"keep\""},
       {std::string(kSiteText).substr(0, std::string(kSiteText).find("scis:")) + "scis: ^[]\n",
        "scis: lists none, expected at least one"},
