@@ -18,11 +18,13 @@
 
 #include "common/cli/server.h"
 #include "common/cli/shell.h"
+#include "common/shared_table/heartbeat_watch.h"
 #include "dataplane/cli/commands.h"
-#include "dataplane/heartbeat_watch.h"
 
 namespace margay::dp {
 namespace {
+
+using shared_table::HeartbeatWatch;
 
 constexpr std::chrono::milliseconds kTurn{100};
 

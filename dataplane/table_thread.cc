@@ -57,7 +57,7 @@ void TableThread::ack() {
 
 // Also of a worker that stood still before there was anything to ack.
 void TableThread::name_stalled() {
-  for (const HeartbeatWatch::News& news : watch_.look(data_plane_.now())) {
+  for (const shared_table::HeartbeatWatch::News& news : watch_.look(data_plane_.now())) {
     if (news.stalled) {
       untold_.insert(news.worker);
     } else {

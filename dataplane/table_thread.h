@@ -13,8 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "common/shared_table/heartbeat_watch.h"
 #include "dataplane/data_plane.h"
-#include "dataplane/heartbeat_watch.h"
 #include "dataplane/table_link.h"
 
 namespace margay::dp {
@@ -38,7 +38,7 @@ class TableThread {
 
   std::unique_ptr<TableLink> link_;
   DataPlane& data_plane_;
-  HeartbeatWatch watch_;
+  shared_table::HeartbeatWatch watch_;
   std::deque<Published> waiting_;  // published, and not yet passed by every worker
   uint64_t seen_ = 0;              // generation
   std::set<WorkerIndex> untold_;   // stalled, and the other side does not know

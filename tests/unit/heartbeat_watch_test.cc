@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/heartbeat_watch.h"
+#include "common/shared_table/heartbeat_watch.h"
 
 #include <gtest/gtest.h>
 
-namespace margay::dp {
+namespace margay::shared_table {
 namespace {
 
 constexpr Nanoseconds at(double seconds) { return static_cast<Nanoseconds>(seconds * kSecond); }
@@ -20,7 +20,7 @@ TEST(HeartbeatWatch, NamesAWorkerThatStandsStillForASecondOnceAndItsEndOnce) {
   workers[0].polls.add();
   const auto stall = watch.look(at(11.1));
   ASSERT_EQ(stall.size(), 1u);
-  EXPECT_EQ(stall[0].worker, 1);
+  EXPECT_EQ(stall[0].worker, 1u);
   EXPECT_TRUE(stall[0].stalled);
   EXPECT_EQ(stall[0].stood_still, at(11.1) - at(10.1));
   workers[0].polls.add();
@@ -29,7 +29,7 @@ TEST(HeartbeatWatch, NamesAWorkerThatStandsStillForASecondOnceAndItsEndOnce) {
   workers[1].polls.add();
   const auto end = watch.look(at(12));
   ASSERT_EQ(end.size(), 1u);
-  EXPECT_EQ(end[0].worker, 1);
+  EXPECT_EQ(end[0].worker, 1u);
   EXPECT_FALSE(end[0].stalled);
   workers[0].polls.add();
   EXPECT_TRUE(watch.look(at(12.9)).empty());
@@ -43,4 +43,4 @@ TEST(HeartbeatWatch, NamesAWorkerThatNeverBegins) {
 }
 
 }  // namespace
-}  // namespace margay::dp
+}  // namespace margay::shared_table

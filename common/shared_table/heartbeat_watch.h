@@ -2,22 +2,24 @@
 #pragma once
 
 // Notices workers that make no progress: a heartbeat that stood still for kPatience. Each stall is told once,
-// and its end once. Pure; control thread only, to be asked a few times a second.
+// and its end once. Both planes watch: the data plane itself, and the control plane in the memory that they share,
+// which a frozen process does not change either. Pure; one thread, to be asked a few times a second.
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "common/counters.h"
-#include "dataplane/core/units.h"
+#include "common/units.h"
 
-namespace margay::dp {
+namespace margay::shared_table {
 
 class HeartbeatWatch {
  public:
   static constexpr Nanoseconds kPatience = kSecond;
 
   struct News {
-    WorkerIndex worker = 0;
+    uint32_t worker = 0;
     bool stalled = false;  // else: goes on
     Nanoseconds stood_still = 0;
   };
@@ -37,4 +39,4 @@ class HeartbeatWatch {
   std::vector<Seen> seen_;
 };
 
-}  // namespace margay::dp
+}  // namespace margay::shared_table

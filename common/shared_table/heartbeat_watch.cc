@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dataplane/heartbeat_watch.h"
+#include "common/shared_table/heartbeat_watch.h"
 
-namespace margay::dp {
+namespace margay::shared_table {
 
 std::vector<HeartbeatWatch::News> HeartbeatWatch::look(Nanoseconds now) {
   std::vector<News> news;
@@ -11,7 +11,7 @@ std::vector<HeartbeatWatch::News> HeartbeatWatch::look(Nanoseconds now) {
     const Nanoseconds stood_still = now - seen.since;
     const bool stalled = heartbeat == seen.heartbeat && stood_still >= kPatience;
     if (stalled != seen.stalled) {
-      news.push_back({static_cast<WorkerIndex>(w), stalled, stood_still});
+      news.push_back({static_cast<uint32_t>(w), stalled, stood_still});
       seen.stalled = stalled;
     }
     if (heartbeat != seen.heartbeat) seen = {.heartbeat = heartbeat, .since = now, .stalled = false};
@@ -19,4 +19,4 @@ std::vector<HeartbeatWatch::News> HeartbeatWatch::look(Nanoseconds now) {
   return news;
 }
 
-}  // namespace margay::dp
+}  // namespace margay::shared_table
