@@ -35,15 +35,19 @@ struct alignas(kCounterAlignment) InstanceCounters {  // per worker and instance
   Counter active;                                     // sessions that hold a slot now
   Counter bindings;                                   // entries that name the instance now, slot or not
   Counter opened;                                     // slots taken
+  Counter provisional;                                // of the active ones: what no proven flow holds (D-45)
+  Counter syn_unanswered;                             // TCP: ended with no answer to the client's SYN
+  Counter resets;                                     // TCP: connections that the instance reset
   std::array<Counter, kEndReasons> ended;             // slots released, by reason
   // New flows that it was offered and did not take, by cause; another instance took them, or they were refused.
   std::array<Counter, kRefusals> passed_over;
 
   void pass_over(Refusal why) { passed_over[static_cast<size_t>(why)].add(); }
-  // Worker: an index that serves again begins at 0. REQUIRES: no binding names the instance that had it before.
+  // Worker: an index that serves another instance begins at 0. REQUIRES: no binding names the earlier one.
   void serve(uint16_t now) {
-    if (generation.get() == now) return;
-    for (Counter* c : {&packets_in, &bytes_in, &packets_out, &bytes_out, &opened}) c->set(0);
+    for (Counter* c : {&packets_in, &bytes_in, &packets_out, &bytes_out, &opened, &syn_unanswered, &resets}) {
+      c->set(0);
+    }
     for (Counter& c : ended) c.set(0);
     for (Counter& c : passed_over) c.set(0);
     generation.set(now);
@@ -82,6 +86,10 @@ struct DurationCounters {
     counts[Histogram::bucket_of(value)].add();
     sum.add(value);
   }
+  void clear() {
+    for (Counter& c : counts) c.set(0);
+    sum.set(0);
+  }
   // Any thread: not one moment's, but nothing that was added before the call is missing.
   void add_to(Histogram& all) const {
     for (size_t b = 0; b < Histogram::kBuckets; ++b) all.counts[b] += counts[b].get();
@@ -92,6 +100,11 @@ struct DurationCounters {
 struct alignas(kCounterAlignment) InstanceTimes {  // per worker and instance
   DurationCounters handshakes;                     // from a client's SYN to the instance's answer
   DurationCounters responses;                      // from the last data of a request to the first of its response
+
+  void clear() {
+    handshakes.clear();
+    responses.clear();
+  }
 };
 
 }  // namespace margay

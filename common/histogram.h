@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "common/units.h"
@@ -67,6 +68,26 @@ struct Histogram {
 
   bool operator==(const Histogram&) const = default;
 };
+
+// Where `share` of the weight lies below, by weights of the buckets; within a bucket it is taken as evenly spread.
+template <class Weights>
+std::optional<double> quantile_of(const Weights& weights, double share) {
+  double total = 0;
+  for (size_t b = 0; b < Histogram::kBuckets; ++b) total += static_cast<double>(weights[b]);
+  if (total <= 0) return std::nullopt;
+  double left = share * total;
+  for (size_t b = 0; b < Histogram::kBuckets; ++b) {
+    const auto weight = static_cast<double>(weights[b]);
+    if (left > weight) {
+      left -= weight;
+      continue;
+    }
+    const auto from = static_cast<double>(Histogram::floor_of(b));
+    const double width = static_cast<double>(Histogram::floor_of(b + 1)) - from;
+    return from + (weight > 0 ? width * left / weight : 0);
+  }
+  return static_cast<double>(Histogram::floor_of(Histogram::kBuckets));  // the sums' rounding left a rest
+}
 
 static_assert(std::is_trivially_copyable_v<Histogram> && sizeof(Histogram) == 241 * sizeof(uint64_t));
 static_assert(Histogram::floor_of(Histogram::kBuckets) == Nanoseconds{1} << Histogram::kTopBits);

@@ -86,6 +86,7 @@ OperatorSetting OperatorSetting::unpack(uint64_t word) {
 
 template <class Byte>
 CountersView<Byte>::CountersView(std::span<Byte> bytes, CountersShape shape) : shape_(shape) {
+  if (bytes.empty()) return;
   const Offsets o = offsets_of(shape);
   const auto at = [&]<class T>(size_t offset, size_t end, std::type_identity<T>) {
     return std::span<As<T>>(reinterpret_cast<As<T>*>(bytes.data() + offset), (end - offset) / sizeof(T));

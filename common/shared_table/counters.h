@@ -47,7 +47,7 @@ class CountersView {
 
  public:
   CountersView() = default;
-  // REQUIRES: bytes.size() == counters_bytes(shape), on a cache line, zeroed at first
+  // REQUIRES: bytes.size() == counters_bytes(shape), on a cache line, zeroed at first; or none, for the shape alone
   CountersView(std::span<Byte> bytes, CountersShape shape);
 
   const CountersShape& shape() const { return shape_; }

@@ -68,31 +68,15 @@ Means means_of(std::span<const InstanceInput> instances, Share degradation_facto
   return m;
 }
 
-// Where `share` of the weight lies below; within a bucket the requests are taken as evenly spread.
+// Of all requests, each by its instance's factor.
 std::optional<double> quantile(std::span<const InstanceInput> instances, Share degradation_factor, double share) {
   std::array<double, Histogram::kBuckets> weights{};
-  double total = 0;
   for (const InstanceInput& i : instances) {
     const double factor = factor_of(i, degradation_factor);
     if (factor <= 0 || i.responses == nullptr) continue;
-    for (size_t b = 0; b < weights.size(); ++b) {
-      const double weight = factor * static_cast<double>(i.responses->counts[b]);
-      weights[b] += weight;
-      total += weight;
-    }
+    for (size_t b = 0; b < weights.size(); ++b) weights[b] += factor * static_cast<double>(i.responses->counts[b]);
   }
-  if (total <= 0) return std::nullopt;
-  double left = share * total;
-  for (size_t b = 0; b < weights.size(); ++b) {
-    if (left > weights[b]) {
-      left -= weights[b];
-      continue;
-    }
-    const auto from = static_cast<double>(Histogram::floor_of(b));
-    const double width = static_cast<double>(Histogram::floor_of(b + 1)) - from;
-    return from + (weights[b] > 0 ? width * left / weights[b] : 0);
-  }
-  return static_cast<double>(Histogram::floor_of(Histogram::kBuckets));  // the sums' rounding left a rest
+  return quantile_of(weights, share);
 }
 
 }  // namespace

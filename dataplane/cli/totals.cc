@@ -18,10 +18,23 @@ InstanceTotals totals_of(const SharedState& shared, InstanceIndex instance) {
     t.active += c.active.get();
     t.bindings += c.bindings.get();
     t.opened += c.opened.get();
+    t.provisional += c.provisional.get();
+    t.syn_unanswered += c.syn_unanswered.get();
+    t.resets += c.resets.get();
     for (size_t r = 0; r < kEndReasons; ++r) t.ended[r] += c.ended[r].get();
     for (size_t r = 0; r < kRefusals; ++r) t.passed_over[r] += c.passed_over[r].get();
   }
   return t;
+}
+
+InstanceDurations durations_of(const SharedState& shared, InstanceIndex instance) {
+  InstanceDurations d;
+  for (WorkerIndex w = 0; w < shared.workers; ++w) {
+    if (shared.counters(w, instance).generation.get() == 0) continue;
+    shared.times(w, instance).handshakes.add_to(d.handshakes);
+    shared.times(w, instance).responses.add_to(d.responses);
+  }
+  return d;
 }
 
 }  // namespace margay::dp

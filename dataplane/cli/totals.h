@@ -11,7 +11,7 @@ namespace margay::dp {
 
 struct InstanceTotals {
   uint64_t packets_in = 0, bytes_in = 0, packets_out = 0, bytes_out = 0;
-  uint64_t active = 0, bindings = 0, opened = 0;
+  uint64_t active = 0, bindings = 0, opened = 0, provisional = 0, syn_unanswered = 0, resets = 0;
   std::array<uint64_t, kEndReasons> ended{};
   std::array<uint64_t, kRefusals> passed_over{};
 
@@ -19,5 +19,12 @@ struct InstanceTotals {
 };
 
 InstanceTotals totals_of(const SharedState& shared, InstanceIndex instance);
+
+struct InstanceDurations {
+  Histogram handshakes, responses;
+};
+
+// Reads nothing of workers that never served the instance: a look would take pages for them.
+InstanceDurations durations_of(const SharedState& shared, InstanceIndex instance);
 
 }  // namespace margay::dp

@@ -30,6 +30,12 @@ EndReason end_of(const FlowEntry& e) {
   return EndReason::kTimeout;
 }
 
+// What a client expects next of its instance; nothing where that has sent no SYN.
+uint32_t number_to_client(const FlowEntry& e) {
+  if (e.state == FlowState::kSynSent) return 0;
+  return e.state == FlowState::kSynReceived ? e.instance_next : e.client_acked;
+}
+
 }  // namespace
 
 Tick FastPath::timeout(const FlowEntry& e, const Sci& sci) {
@@ -79,14 +85,15 @@ void FastPath::set_state(EntryIndex e, FlowState next, const Sci& sci) {
 [[gnu::cold, gnu::noinline]] void FastPath::release_provisional(EntryIndex e) {
   FlowEntry& entry = flows_[e];
   shared_.provisional.put(entry.instance, config_.self);
+  shared_.counters(config_.self, entry.instance).provisional.subtract();
   entry.flags &= static_cast<uint8_t>(~kHoldsProvisional);
 }
 
 void FastPath::release_slot(EntryIndex e, EndReason reason) {
   FlowEntry& entry = flows_[e];
-  if ((entry.flags & kHoldsProvisional) != 0) shared_.provisional.put(entry.instance, config_.self);
+  if ((entry.flags & kHoldsProvisional) != 0) release_provisional(e);
   shared_.slots.put(entry.instance, config_.self);
-  entry.flags &= static_cast<uint8_t>(~(kHoldsSlot | kHoldsProvisional));
+  entry.flags &= static_cast<uint8_t>(~kHoldsSlot);
   InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
   counters.active.subtract();
   counters.ended[static_cast<size_t>(reason)].add();
@@ -99,10 +106,11 @@ void FastPath::release_slot(EntryIndex e, EndReason reason) {
   entry.adoption = 0;
   wheel_of(entry.state).erase(e);
   flows_.erase(e, Direction::kFromClient, hash_of(entry, Direction::kFromClient, table));
-  if ((entry.flags & kTwoKeys) != 0) {
-    flows_.erase(e, Direction::kFromInstance, hash_of(entry, Direction::kFromInstance, table));
-  }
-  shared_.counters(config_.self, entry.instance).bindings.subtract();
+  const bool two_way = (entry.flags & kTwoKeys) != 0;
+  if (two_way) flows_.erase(e, Direction::kFromInstance, hash_of(entry, Direction::kFromInstance, table));
+  InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
+  counters.bindings.subtract();
+  if (two_way && entry.state == FlowState::kSynSent && reason == EndReason::kTimeout) counters.syn_unanswered.add();
   entry.state = FlowState::kFree;
   flows_.release(e);
 }
@@ -164,12 +172,9 @@ void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
   const uint32_t n = neighbour_of_client(table, entry.client, client_hash, now, ignored);
   if (n == kNoIndex || !neighbours_.at(n).usable()) return;
   const Neighbour& back = neighbours_.at(n);
-  const ResetFields to_client{shown.address,
-                              entry.client,
-                              to_wire16(shown.port),
-                              entry.client_port,
-                              opening ? entry.instance_next : entry.client_acked,
-                              opening ? entry.client_next : 0};
+  const ResetFields to_client{shown.address,           entry.client,
+                              to_wire16(shown.port),   entry.client_port,
+                              number_to_client(entry), opening ? entry.client_next : 0};
   Frame* frame = own_frame(Outcome::transmit(back.port));
   if (frame != nullptr) make_reset(*frame, to_client, back.mac, table.ports[back.port]);
 }

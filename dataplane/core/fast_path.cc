@@ -17,6 +17,7 @@ FastPath::FastPath(const FastPathConfig& config, SharedState& shared, Arena& are
       steady_(arena, flows_.entries(), to_tick(now)),
       neighbours_(arena, shared.instances_max + kGatewaysMax, config.secret.words[0]),
       selector_(arena, shared, config.self, config.workers, shared.instances_max),
+      requests_(arena),
       resets_(config.resets_per_second, config.resets_per_second, now),
       icmp_(config.icmp_per_second, config.icmp_per_second, now),
       ticked_(to_tick(now)),
@@ -155,23 +156,57 @@ bool FastPath::hit(Context& c, uint32_t lane, EntryIndex e) {
 // State and timers of the binding.
 void FastPath::track(Context& c, uint32_t i, EntryIndex e, Direction direction) {
   FlowEntry& entry = flows_[e];
-  const Sci& sci = c.table.scis[traces_[i].sci];
+  const bool two_way = (entry.flags & kTwoKeys) != 0;
   if (!is_tcp(entry.state)) {
     entry.last_seen = c.tick;
+    if (two_way && parsed_[i].l4_payload > 0) time_response(c, e, direction);
     // The instance's answer; in one-way modes, where none is seen, the client's second packet.
-    const bool replied = direction == Direction::kFromInstance || (entry.flags & kTwoKeys) == 0;
-    if (replied && entry.state == FlowState::kUdpUnreplied) set_state(e, FlowState::kUdpReplied, sci);
+    const bool replied = direction == Direction::kFromInstance || !two_way;
+    if (replied && entry.state == FlowState::kUdpUnreplied) {
+      set_state(e, FlowState::kUdpReplied, c.table.scis[traces_[i].sci]);
+    }
     return;
   }
-  const TcpChange change = track_tcp(entry, parsed_[i], direction, (entry.flags & kTwoKeys) != 0);
+  const uint32_t& next = direction == Direction::kFromClient ? entry.client_next : entry.instance_next;
+  const uint32_t next_before = next;
+  const TcpChange change = track_tcp(entry, parsed_[i], direction, two_way);
   if (change.refreshed) entry.last_seen = c.tick;
   if (change.proven && (entry.flags & kHoldsProvisional) != 0) release_provisional(e);
+  // New data alone: what is repeated neither begins a request nor a response.
+  if (two_way && parsed_[i].l4_payload > 0 && next != next_before) time_response(c, e, direction);
   if (change.next == entry.state) return;
-  if (change.next == FlowState::kTimeWait && (entry.flags & kHoldsSlot) != 0) {
+  change_state(c, i, e, direction, change.next, next_before);
+}
+
+// What a change of a TCP connection's state means for its slot and the counters; not on the way of an ordinary hit.
+// `next_before` is the sender's sequence number before this packet; of an instance that answers a SYN, when that came.
+void FastPath::change_state(Context& c, uint32_t i, EntryIndex e, Direction direction, FlowState next,
+                            uint32_t next_before) {
+  FlowEntry& entry = flows_[e];
+  if (entry.state == FlowState::kSynSent && next == FlowState::kSynReceived) {
+    const uint32_t took = to_microseconds(c.now) - next_before;
+    shared_.times(config_.self, entry.instance).handshakes.add(Nanoseconds{took} * 1000);
+  } else if (entry.state == FlowState::kSynSent) {
+    entry.instance_next = 0;
+  }
+  if (next == FlowState::kTimeWait && (entry.flags & kHoldsSlot) != 0) {
     release_slot(e, EndReason::kFin);
     traces_[i].slot_change = -1;
   }
-  set_state(e, change.next, sci);
+  if (next == FlowState::kResetGrace && direction == Direction::kFromInstance) {
+    shared_.counters(config_.self, entry.instance).resets.add();
+  }
+  set_state(e, next, c.table.scis[traces_[i].sci]);
+}
+
+// The client's data starts the watch, again and again; the instance's first data stops it.
+void FastPath::time_response(Context& c, EntryIndex e, Direction direction) {
+  const uint32_t now = to_microseconds(c.now);
+  if (direction == Direction::kFromClient) {
+    requests_.start(e, now);
+  } else if (const auto took = requests_.stop(e, now)) {
+    shared_.times(config_.self, flows_[e].instance).responses.add(Nanoseconds{*took} * 1000);
+  }
 }
 
 // Rewrites a client's packet and sends it to the bound instance.

@@ -24,6 +24,7 @@
 #include "dataplane/core/selector.h"
 #include "dataplane/core/shared_state.h"
 #include "dataplane/core/site_table.h"
+#include "dataplane/core/stopwatches.h"
 #include "dataplane/core/tcp_state.h"
 #include "dataplane/core/timer_wheel.h"
 #include "dataplane/core/token_bucket.h"
@@ -112,6 +113,8 @@ class FastPath {
   void add_lane(Context& c, uint32_t i, Direction direction, uint32_t service);
   bool hit(Context& c, uint32_t lane, EntryIndex e);
   void track(Context& c, uint32_t i, EntryIndex e, Direction direction);
+  void change_state(Context& c, uint32_t i, EntryIndex e, Direction direction, FlowState next, uint32_t next_before);
+  void time_response(Context& c, EntryIndex e, Direction direction);
   void to_instance(Context& c, uint32_t i, EntryIndex e);
   void to_client(Context& c, uint32_t i, EntryIndex e, uint64_t client_hash);
   bool may_leave(Context& c, uint32_t i, PortIndex port);
@@ -174,6 +177,7 @@ class FastPath {
   Neighbours neighbours_;
   Defence defence_;
   Selector selector_;
+  Stopwatches requests_;  // from the last data of a request to the first of its response
   TokenBucket resets_, icmp_;
   Outbox outbox_;
   Tick ticked_;

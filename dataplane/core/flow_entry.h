@@ -49,10 +49,11 @@ struct alignas(kCacheLine) FlowEntry {
   FrontendIndex frontend;  // key of the direction from the client
   InstanceIndex instance;  // its endpoint is the key of the reply direction
   uint16_t instance_generation;
-  uint16_t snat_port;       // full-nat: key of the reply direction, wire order; else 0
-  uint32_t client_next;     // TCP: sequence number behind the highest byte that the client sent
-  uint32_t instance_next;   // the same of the instance; in kSynReceived its initial number + 1
-  uint32_t client_acked;    // highest acknowledgement that the client sent
+  uint16_t snat_port;      // full-nat: key of the reply direction, wire order; else 0
+  uint32_t client_next;    // TCP: sequence number behind the highest byte that the client sent
+  uint32_t instance_next;  // the same of the instance; in kSynReceived its initial number + 1; in kSynSent, where there
+                           // is none yet, when the SYN came (microseconds modulo 2^32)
+  uint32_t client_acked;   // highest acknowledgement that the client sent
   uint32_t instance_acked;  // highest acknowledgement that the instance sent
   Tick last_seen;
   EntryIndex timer_next;

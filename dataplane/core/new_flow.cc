@@ -102,7 +102,7 @@ Refusal FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted,
 
 Refusal FastPath::charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional) {
   const uint16_t generation = table.instances[i].generation;
-  shared_.counters(config_.self, i).serve(generation);
+  shared_.serve(config_.self, i, generation);
   if (!shared_.slots.take(i, generation, config_.self)) return Refusal::kNoFreeSlot;
   flags = kHoldsSlot;
   if (!provisional) return Refusal::kNone;
@@ -163,18 +163,22 @@ void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
     entry.state = FlowState::kUdpUnreplied;
   } else if ((p.tcp_flags & kSyn) != 0) {
     begin_tcp(entry, p);
+    if ((entry.flags & kTwoKeys) != 0) entry.instance_next = to_microseconds(c.now);
   } else {
     adopt_tcp(entry, p);
     entry.flags |= kAdopted;
   }
   entry.last_seen = c.tick;
   entry.adoption = 1;
+  const bool asks = (entry.flags & kTwoKeys) != 0 && p.l4_payload > 0 && entry.state != FlowState::kSynSent;
+  asks ? requests_.start(e, to_microseconds(c.now)) : requests_.forget(e);
   const Sci& sci = c.table.scis[c.table.instances[entry.instance].sci];
   wheel_of(entry.state).insert(e, entry.last_seen + timeout(entry, sci));
   InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
   counters.active.add();
   counters.opened.add();
   counters.bindings.add();
+  if ((entry.flags & kHoldsProvisional) != 0) counters.provisional.add();
   audit_adjust(e, entry.instance, +1);
   PacketTrace& trace = traces_[packet];
   trace.new_binding = true;

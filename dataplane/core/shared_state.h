@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What all workers of a site share, made once before the first worker: slot ledgers and counters.
+// What all workers of a site share, made once before the first worker: slot ledgers, private to this process, and
+// counters, which may lie in memory that the control plane reads (common/shared_table/counters.h).
 
 #include <span>
 
-#include "common/counters.h"
+#include "common/shared_table/counters.h"
 #include "dataplane/core/arena.h"
 #include "dataplane/core/site_table.h"
 #include "dataplane/core/slot_ledger.h"
@@ -13,15 +14,26 @@
 namespace margay::dp {
 
 struct SharedState {
+  using Counters = shared_table::CountersView<std::byte>;
+
+  // Counters elsewhere: not touched here, so that pages are taken as indices come into use. REQUIRES: they are zero.
+  SharedState(Arena& arena, Counters memory)
+      : workers(memory.shape().workers),
+        instances_max(memory.shape().instances),
+        scis_max(memory.shape().scis),
+        slots(arena, workers, instances_max),
+        provisional(arena, workers, instances_max),
+        settings(memory.settings()),
+        sci_counters(memory.scis()),
+        instance_counters(memory.instances()),
+        instance_times(memory.times()),
+        worker_counters(memory.workers()) {}
+
+  // Counters in the arena too.
   SharedState(Arena& arena, size_t worker_count, size_t instance_limit, size_t sci_limit)
-      : workers(worker_count),
-        instances_max(instance_limit),
-        scis_max(sci_limit),
-        slots(arena, worker_count, instance_limit),
-        provisional(arena, worker_count, instance_limit),
-        sci_counters(arena.make<SciCounters>(worker_count * sci_limit)),
-        instance_counters(arena.make<InstanceCounters>(worker_count * instance_limit)),
-        worker_counters(arena.make<WorkerCounters>(worker_count)) {}
+      : SharedState(arena,
+                    counters_in(arena, {static_cast<uint32_t>(worker_count), static_cast<uint32_t>(instance_limit),
+                                        static_cast<uint32_t>(sci_limit)})) {}
 
   // Control thread, before the workers start.
   void open_instances(const SiteTable& table) {
@@ -35,15 +47,26 @@ struct SharedState {
     provisional.open(i, instance.generation, provisional_limit(share(table, i), instance.limit));
   }
 
-  // Control thread: `set instance ... max-sessions`. 0 <= limit <= SlotLedger::kLimitMax.
+  // The table's thread, where it is another one than before. 0 <= limit <= SlotLedger::kLimitMax.
   void set_limit(const SiteTable& table, InstanceIndex i, uint32_t limit) {
-    slots.set_limit(i, limit);
-    provisional.set_limit(i, provisional_limit(share(table, i), limit));
+    const uint32_t unproven = provisional_limit(share(table, i), limit);
+    if (slots.limit(i) != limit) slots.set_limit(i, limit);
+    if (provisional.limit(i) != unproven) provisional.set_limit(i, unproven);
   }
 
   InstanceCounters& counters(WorkerIndex w, InstanceIndex i) { return instance_counters[w * instances_max + i]; }
   const InstanceCounters& counters(WorkerIndex w, InstanceIndex i) const {
     return instance_counters[w * instances_max + i];
+  }
+  InstanceTimes& times(WorkerIndex w, InstanceIndex i) { return instance_times[w * instances_max + i]; }
+  const InstanceTimes& times(WorkerIndex w, InstanceIndex i) const { return instance_times[w * instances_max + i]; }
+
+  // The worker that it names: what it counted for an instance that had this index earlier is forgotten.
+  // REQUIRES: no binding names that one.
+  void serve(WorkerIndex w, InstanceIndex i, uint16_t generation) {
+    if (counters(w, i).generation.get() == generation) return;
+    counters(w, i).serve(generation);
+    times(w, i).clear();
   }
 
   // By the worker that it names.
@@ -77,12 +100,24 @@ struct SharedState {
   size_t workers;
   size_t instances_max, scis_max;
   SlotLedger slots;
-  SlotLedger provisional;  // what unproven flows hold of them (D-45)
+  SlotLedger provisional;       // what unproven flows hold of them (D-45)
+  std::span<Counter> settings;  // OperatorSetting by instance, packed; the table's thread writes
   std::span<SciCounters> sci_counters;
   std::span<InstanceCounters> instance_counters;
+  std::span<InstanceTimes> instance_times;
   std::span<WorkerCounters> worker_counters;
 
  private:
+  struct alignas(kCacheLine) Line {
+    std::byte bytes[kCacheLine];
+  };
+
+  static Counters counters_in(Arena& arena, shared_table::CountersShape shape) {
+    const std::span<Line> lines = arena.make<Line>(shared_table::counters_bytes(shape) / sizeof(Line));
+    if (arena.counting()) return Counters({}, shape);
+    return shared_table::make_counters(std::as_writable_bytes(lines), shape);
+  }
+
   static double share(const SiteTable& table, InstanceIndex i) {
     return table.scis[table.instances[i].sci].provisional_share;
   }

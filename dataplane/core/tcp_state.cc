@@ -155,7 +155,7 @@ void begin_tcp(FlowEntry& e, const Parsed& syn) {
   e.state = S::kSynSent;
   e.client_next = syn.sequence + syn.sequence_length();  // data may come with it (RFC 7413)
   e.instance_acked = syn.sequence;
-  e.instance_next = e.client_acked = 0;
+  e.client_acked = 0;
 }
 
 void adopt_tcp(FlowEntry& e, const Parsed& p) {

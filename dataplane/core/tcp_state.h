@@ -22,7 +22,8 @@ struct TcpChange {
   bool refreshed = false;  // the idle time starts again
 };
 
-// Begins a binding with a client's SYN.
+// Begins a binding with a client's SYN. Leaves instance_next alone, which nothing here reads before the SYN-ACK sets
+// it.
 void begin_tcp(FlowEntry& entry, const Parsed& syn);
 // Begins one in mid-flow (unknown_flow: adopt), from a packet of the client.
 void adopt_tcp(FlowEntry& entry, const Parsed& packet);

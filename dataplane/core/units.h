@@ -32,6 +32,9 @@ constexpr Tick ticks_of(Nanoseconds span) {  // rounded up: a timer never runs o
 }
 constexpr bool tick_after(Tick a, Tick b) { return static_cast<int32_t>(a - b) > 0; }
 
+// Short times: microseconds modulo 2^32. A difference is right below 71 minutes, and too small by as much beyond.
+constexpr uint32_t to_microseconds(Nanoseconds t) { return static_cast<uint32_t>(t / 1000); }
+
 using SciIndex = uint32_t;
 using FrontendIndex = uint32_t;  // one (address, port, protocol) of one SCI
 using EndpointIndex = uint32_t;  // one (address, port, protocol) of an instance; SCIs may share it

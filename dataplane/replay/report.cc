@@ -51,10 +51,16 @@ struct NamedInstanceCounter {
 };
 
 constexpr NamedInstanceCounter kInstanceCounters[] = {
-    {"packets_in", &InstanceCounters::packets_in},   {"bytes_in", &InstanceCounters::bytes_in},
-    {"packets_out", &InstanceCounters::packets_out}, {"bytes_out", &InstanceCounters::bytes_out},
-    {"active", &InstanceCounters::active},           {"bindings", &InstanceCounters::bindings},
+    {"packets_in", &InstanceCounters::packets_in},
+    {"bytes_in", &InstanceCounters::bytes_in},
+    {"packets_out", &InstanceCounters::packets_out},
+    {"bytes_out", &InstanceCounters::bytes_out},
+    {"active", &InstanceCounters::active},
+    {"bindings", &InstanceCounters::bindings},
     {"opened", &InstanceCounters::opened},
+    {"provisional", &InstanceCounters::provisional},
+    {"syn_unanswered", &InstanceCounters::syn_unanswered},
+    {"resets", &InstanceCounters::resets},
 };
 static_assert(offsetof(InstanceCounters, ended) - offsetof(InstanceCounters, packets_in) ==
                   std::size(kInstanceCounters) * sizeof(Counter),

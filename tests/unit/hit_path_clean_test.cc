@@ -105,26 +105,34 @@ std::span<std::byte> map_pages(size_t bytes) {
   return {static_cast<std::byte*>(p), whole};
 }
 
-// SharedState in memory of its own, its instance counters at the start of a page.
+// SharedState in memory of its own. Each array of counters is moved to the start of a page: pages are what can be made
+// read-only.
 struct SharedMemory {
-  static size_t bytes_before_counters() {
+  static constexpr shared_table::CountersShape kShape{kWorkers, kInstancesMax, 1};
+  static size_t ledger_bytes() {
     Arena counting;
-    SharedState(counting, kWorkers, kInstancesMax, 1);
-    return counting.used() - kWorkers * (kInstancesMax * sizeof(InstanceCounters) + sizeof(WorkerCounters));
-  }
-  static size_t bytes() {
-    Arena counting;
-    SharedState(counting, kWorkers, kInstancesMax, 1);
+    SharedState(counting, SharedState::Counters({}, kShape));
     return counting.used();
   }
-  std::span<std::byte> pages = map_pages(bytes() + kPage);
-  Arena arena{pages.subspan((kPage - bytes_before_counters() % kPage) % kPage)};
-  SharedState state{arena, kWorkers, kInstancesMax, 1};
+  SharedMemory() {
+    state.worker_counters = on_pages<WorkerCounters>(kWorkers);
+    state.instance_counters = on_pages<InstanceCounters>(kWorkers * kInstancesMax);
+    state.instance_times = on_pages<InstanceTimes>(kWorkers * kInstancesMax);
+  }
+  template <class T>
+  static std::span<T> on_pages(size_t n) {
+    return {reinterpret_cast<T*>(map_pages(n * sizeof(T)).data()), n};
+  }
+  Arena arena{map_pages(ledger_bytes())};
+  SharedState state{arena, SharedState::Counters(map_pages(shared_table::counters_bytes(kShape)), kShape)};
 
   std::span<std::byte> own_instance_counters() {
     return std::as_writable_bytes(state.instance_counters.subspan(kSelf * kInstancesMax, kInstancesMax));
   }
-  std::span<std::byte> own_worker_counters() {  // the last in the arena
+  std::span<std::byte> own_times() {
+    return std::as_writable_bytes(state.instance_times.subspan(kSelf * kInstancesMax, kInstancesMax));
+  }
+  std::span<std::byte> own_worker_counters() {  // the last
     return {reinterpret_cast<std::byte*>(&state.worker_counters[kSelf]), kPage};
   }
 };
@@ -286,8 +294,8 @@ class Child {
       // A mapping may hold own and other pages: all are closed, the own ones opened again.
       protect({reinterpret_cast<std::byte*>(r.begin), r.end - r.begin}, PROT_READ);
     }
-    for (const auto& pages :
-         {arena_pages_, own_pages_, shared_.own_instance_counters(), shared_.own_worker_counters()}) {
+    for (const auto& pages : {arena_pages_, own_pages_, shared_.own_instance_counters(), shared_.own_times(),
+                              shared_.own_worker_counters()}) {
       protect(pages, PROT_READ | PROT_WRITE);
     }
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) _exit(7);
