@@ -77,6 +77,7 @@ inline constexpr size_t kDropReasons = 0
 // in this list is told: it came nearest to a session.
 #define MARGAY_REFUSALS(X)                                                                                            \
   X(kNone, "none", "not refused")                                                                                     \
+  X(kNoSnapshot, "no_snapshot", "the control plane has not said yet which instances are healthy")                     \
   X(kNoHealthyInstance, "no_healthy_instance", "no instance may take a new flow")                                     \
   X(kNoFreeSlot, "no_free_slot", "instances are there, all are full")                                                 \
   X(kProvisionalSpent, "provisional_spent", "slots are free, but unproven flows hold their whole share of them")      \

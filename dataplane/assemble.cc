@@ -22,10 +22,16 @@ extern template class Worker<PortIo, UrcuQsbr>;  // worker.cc
 
 namespace {
 
-size_t instances_of(const SiteConfig& config) {
-  size_t count = 1;  // an array is never empty
-  for (const SciConfig& sci : config.scis) count += sci.instances.size();
-  return count;
+// By index: what the site file has. A control plane may make the site grow: then room for four times as much.
+shared_table::CountersShape shape_of(const SiteConfig& config) {
+  size_t instances = 1, scis = 1;  // an array is never empty
+  for (const SciConfig& sci : config.scis) instances += sci.instances.size();
+  scis = std::max(scis, config.scis.size());
+  if (!config.control_socket.empty()) {
+    instances = std::clamp<size_t>(4 * instances, 1024, shared_table::kInstancesMax);
+    scis = std::clamp<size_t>(4 * scis, 64, shared_table::kScisMax);
+  }
+  return {config.workers, static_cast<uint32_t>(instances), static_cast<uint32_t>(scis)};
 }
 
 FastPathConfig fast_path_config(const SiteConfig& config, WorkerIndex self, const HashSecret& secret) {
@@ -41,22 +47,11 @@ struct Need {
   size_t shared = 0, per_worker = 0;  // bytes
 };
 
-Need count_arenas(const SiteConfig& config) {
-  struct alignas(kCacheLine) Line {
-    std::byte bytes[kCacheLine];
-  };
-  Need need;
-  Arena counting;
-  SharedState(counting, config.workers, instances_of(config), config.scis.size());
-  need.shared = counting.used();
-  // A fast path refers to shared counters even while its own memory is only counted.
-  std::vector<Line> lines(need.shared / kCacheLine);
-  Arena arena(std::as_writable_bytes(std::span(lines)));
-  SharedState shared(arena, config.workers, instances_of(config), config.scis.size());
-  Arena worker;
-  FastPath counted(fast_path_config(config, 0, {}), shared, worker, 0);
-  need.per_worker = worker.used();
-  return need;
+Need count_arenas(const SiteConfig& config, SharedState::Counters counters) {
+  Arena shared_arena, worker_arena;
+  SharedState shared(shared_arena, counters);
+  FastPath counted(fast_path_config(config, 0, {}), shared, worker_arena, 0);
+  return {.shared = shared_arena.used(), .per_worker = worker_arena.used()};
 }
 
 Result<HashSecret> draw_secret() {
@@ -84,7 +79,12 @@ struct Assembly::WorkerParts {
 };
 
 Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<const std::string> eal_args) {
-  const Need need = count_arenas(config);
+  const shared_table::CountersShape shape = shape_of(config);
+  auto memory = shared_table::MemoryFile::create("margay-counters", shared_table::counters_bytes(shape),
+                                                 shared_table::MemoryFile::Writers::kMaker);
+  if (!memory) return memory.error();
+  const SharedState::Counters counters = shared_table::make_counters(memory->bytes(), shape);
+  const Need need = count_arenas(config, counters);
   const BufferPlan buffers = plan_buffers(config);
   const size_t bytes = need.shared + need.per_worker * config.workers + buffers.bytes();
   spdlog::info("msg=\"memory needed\" flows_mib={} shared_mib={} packets_mib={} packet_buffers={}",
@@ -94,7 +94,7 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
   if (!plan) return plan.error();
   for (const std::string& warning : plan->warnings) spdlog::warn("msg={:?}", warning);
 
-  auto assembly = std::unique_ptr<Assembly>(new Assembly);
+  auto assembly = std::unique_ptr<Assembly>(new Assembly(std::move(*memory)));
   auto eal = Eal::start(*plan);
   if (!eal) return eal.error();
   assembly->eal_ = std::move(*eal);
@@ -105,8 +105,10 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
   auto ports = Ports::open(config, buffers);
   if (!ports) return ports.error();
   assembly->ports_ = std::move(*ports);
-  auto table = SiteTable::build(config, assembly->ports_->macs());
-  if (auto done = assembly->reserve_shared(config, need.shared); !done) return done.error();
+  const bool waits = !config.control_socket.empty();
+  auto table = waits ? SiteTable::waiting_for_control(config, assembly->ports_->macs())
+                     : SiteTable::build(config, assembly->ports_->macs());
+  if (auto done = assembly->reserve_shared(counters, need.shared); !done) return done.error();
   assembly->shared_->open_instances(*table);
   assembly->mailboxes_ = std::vector<Mailbox>(config.workers);
   assembly->data_plane_.emplace(std::move(config), std::move(table), *assembly->shared_, assembly->mailboxes_,
@@ -116,12 +118,12 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
   return assembly;
 }
 
-Result<void> Assembly::reserve_shared(const SiteConfig& config, size_t bytes) {
+Result<void> Assembly::reserve_shared(SharedState::Counters counters, size_t bytes) {
   auto memory = MemoryBlock::reserve("shared state", bytes, eal_->socket_of(0));
   if (!memory) return memory.error();
   shared_memory_.emplace(std::move(*memory));
   Arena arena(shared_memory_->bytes());
-  shared_.emplace(arena, config.workers, instances_of(config), config.scis.size());
+  shared_.emplace(arena, counters);
   return {};
 }
 
@@ -140,6 +142,12 @@ Result<void> Assembly::make_workers(size_t bytes_per_worker) {
 
 Result<void> Assembly::start() {
   if (auto done = ports_->start(); !done) return done;
+  if (const std::string& path = data_plane_->config.control_socket; !path.empty()) {
+    auto table_thread = TableThread::start(path, *data_plane_, counters_);
+    if (!table_thread) return table_thread.error();
+    table_thread_ = std::move(*table_thread);
+    data_plane_->table_status = [thread = table_thread_.get()] { return thread->status(); };
+  }
   for (size_t i = 0; i < workers_.size(); ++i) {
     const auto w = static_cast<WorkerIndex>(i);
     auto& worker = workers_[i]->worker;
@@ -155,9 +163,10 @@ void Assembly::stop_workers() {
   eal_->join();
 }
 
-Assembly::Assembly() = default;
+Assembly::Assembly(shared_table::MemoryFile counters) : counters_(std::move(counters)) {}
 
 Assembly::~Assembly() {
+  table_thread_.reset();
   if (!eal_) return;
   stop_workers();
   UrcuQsbr::drain();

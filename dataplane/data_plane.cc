@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/data_plane.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <set>
 
+#include "common/monotonic.h"
 #include "dataplane/core/site_change.h"
 
 namespace margay::dp {
@@ -34,12 +33,6 @@ std::set<InstanceIndex> touched_by(const Snapshot& snapshot, const SiteTable& be
     for (SciIndex s = 0; s < before.scis.size(); ++s) add(before, s);
   }
   return touched;
-}
-
-Nanoseconds monotonic_now() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<Nanoseconds>(now.tv_sec) * kSecond + static_cast<Nanoseconds>(now.tv_nsec);
 }
 
 }  // namespace
@@ -102,15 +95,16 @@ void DataPlane::set(InstanceIndex i, const std::function<void(Override&)>& edit)
     edit(set);
     if (set.admin && *set.admin == record_of(next, i).admin && *set.admin == Admin::kEnabled) set.admin.reset();
     settle(next, i);
+    shared.settings[i].set(set.empty() ? 0 : set.pack());
     if (set.empty()) overrides_.erase(i);
     charge(next, i);
   });
 }
 
-const Override* DataPlane::override_of(InstanceIndex i) const {
+std::optional<Override> DataPlane::override_of(InstanceIndex i) const {
   const std::lock_guard lock(mutex_);
   const auto found = overrides_.find(i);
-  return found == overrides_.end() ? nullptr : &found->second;
+  return found == overrides_.end() ? std::nullopt : std::optional(found->second);
 }
 
 // What holds for an instance: the record, with what the operator has set over it.
@@ -128,16 +122,19 @@ void DataPlane::settle(SiteTable& next, InstanceIndex i) const {
   instance.weight = set.weight.value_or(record.config.weight);
   instance.max_sessions = set.max_sessions.value_or(record.config.max_sessions);
   instance.limit = record.limit;
-  if (!set.max_sessions) return;
-  // The same share of the operator's number as the control plane gave of its own.
-  const uint64_t of = record.config.max_sessions;
-  instance.limit = of == 0 ? *set.max_sessions : static_cast<uint32_t>(uint64_t{*set.max_sessions} * record.limit / of);
+  if (!set.max_sessions && !set.admin) return;
+  // The control plane reckons without what the operator sets.
+  const Share factor(next.scis[instance.sci].degradation_factor);
+  instance.limit = limit_of(record.health, instance.max_sessions, factor);
 }
 
 // The ledger follows the table that is about to be published: limits hold from here on, whichever table a worker has.
 void DataPlane::charge(const SiteTable& next, InstanceIndex i) {
   const Instance& instance = next.instances[i];
-  if (instance.gone) return shared.set_limit(next, i, 0);
+  if (instance.gone) {
+    if (!instance.si_id.empty()) shared.set_limit(next, i, 0);
+    return;
+  }
   const bool is_new = i >= current_->instances.size() || current_->instances[i].si_id.empty() ||
                       current_->instances[i].generation != instance.generation;
   if (is_new) return shared.open(next, i);
@@ -169,6 +166,7 @@ Result<void> DataPlane::apply(const Snapshot& snapshot) {
     const auto set = overrides_.find(i);
     const Instance& instance = (*next)->instances[i];
     if (set != overrides_.end() && (instance.gone || set->second.generation != instance.generation)) {
+      shared.settings[i].set(0);
       overrides_.erase(set);
     } else if (set != overrides_.end()) {
       settle(**next, i);

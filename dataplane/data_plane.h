@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/rcu.h"
+#include "common/shared_table/counters.h"
 #include "dataplane/core/fast_path.h"
 #include "dataplane/core/site_config.h"
 #include "dataplane/core/site_table.h"
@@ -59,12 +60,8 @@ class PortInspector {
 };
 
 // What an operator has set over what the site says, until it is cleared.
-struct Override {
-  uint16_t generation = 0;  // of the instance that it was meant for
-  std::optional<Admin> admin;
+struct Override : shared_table::OperatorSetting {
   Tick drain_deadline = 0;
-  std::optional<uint32_t> max_sessions;
-  std::optional<uint16_t> weight;
 
   bool empty() const { return !admin && !max_sessions && !weight; }
 };
@@ -96,7 +93,7 @@ class DataPlane : public SnapshotTarget {
   bool set_forwarding(bool on);
   // Commands: what the operator sets stands over the site file and the control plane.
   void set(InstanceIndex i, const std::function<void(Override&)>& edit);
-  const Override* override_of(InstanceIndex i) const;
+  std::optional<Override> override_of(InstanceIndex i) const;
 
   // Table thread.
   uint64_t generation() const override;
@@ -110,8 +107,9 @@ class DataPlane : public SnapshotTarget {
   SharedState& shared;
   std::vector<Mailbox>& mailboxes;  // by worker
   PortInspector& ports;
-  std::atomic<bool> stop{false};   // `shutdown`, SIGTERM
-  Nanoseconds (*now)() = nullptr;  // the workers' clock
+  std::atomic<bool> stop{false};              // `shutdown`, SIGTERM
+  Nanoseconds (*now)() = nullptr;             // the workers' clock
+  std::function<TableStatus()> table_status;  // empty: no control plane is asked for
 
  private:
   struct Retired;

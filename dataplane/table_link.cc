@@ -11,6 +11,9 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "common/monotonic.h"
 
 namespace margay::dp {
 
@@ -69,13 +72,23 @@ void TableLink::accept_all() {
   for (int n = 0; n < kConnectionsPerPoll; ++n) {
     Fd socket = listener_.accept();
     if (!socket) return;
+    const auto who = credentials(socket.get());
+    const pid_t pid = who ? who->pid : 0;
     if (peer_) {
       const auto busy = fmt::format("process {} is connected as control plane", status_.control);
       (void)shared_table::send(socket.get(), message_of(MessageKind::kBusy, 0, 0, busy));
-      continue;
+      refuse_connection(pid, busy);
+    } else if (auto done = welcome(std::move(socket)); !done) {
+      refuse_connection(pid, done.error().message);
     }
-    if (auto done = welcome(std::move(socket)); !done) part(done.error().message);
   }
+}
+
+void TableLink::refuse_connection(pid_t pid, const std::string& why) {
+  status_.last_refusal = why;
+  if (!connections_logged_.allows(monotonic_now())) return;
+  spdlog::warn("msg=\"control plane turned away\" pid={} why={:?} left_out={}", pid, why,
+               connections_logged_.left_out());
 }
 
 // Hands over fresh buffers, the first of which holds the running snapshot, and the counters.
@@ -94,7 +107,12 @@ Result<void> TableLink::welcome(Fd socket) {
   const std::array<int, 2> descriptors{buffers->fd(), counters_.fd()};
   if (shared_table::send(socket.get(), hello, descriptors) != SendResult::kSent) return Error{"took no welcome"};
   status_.control = who->pid;
+  status_.since = monotonic_now();
   ++status_.connections;
+  if (connections_logged_.allows(status_.since)) {
+    spdlog::info("msg=\"control plane connected\" pid={} generation={} left_out={}", who->pid, hello.generation,
+                 connections_logged_.left_out());
+  }
   peer_.emplace(Peer{std::move(socket), std::move(*buffers)});
   return {};
 }
@@ -126,6 +144,10 @@ void TableLink::commit(const Message& message) {
   }
   ++status_.refused;
   status_.last_refusal = done.error().message;
+  if (refusals_logged_.allows(monotonic_now())) {
+    spdlog::warn("msg=\"snapshot refused\" pid={} generation={} why={:?} left_out={}", status_.control,
+                 message.generation, status_.last_refusal, refusals_logged_.left_out());
+  }
   say(message_of(MessageKind::kRefused, message.buffer, message.generation, status_.last_refusal));
 }
 
@@ -172,6 +194,11 @@ void TableLink::say(const Message& message) {
 
 void TableLink::part(const std::string& why) {
   if (!why.empty()) status_.last_refusal = why;
+  status_.since = monotonic_now();
+  if (connections_logged_.allows(status_.since)) {
+    spdlog::warn("msg=\"control plane gone, forwarding on\" pid={} generation={} why={:?} left_out={}", status_.control,
+                 target_.generation(), why.empty() ? "it closed the connection" : why, connections_logged_.left_out());
+  }
   peer_.reset();
   status_.control = 0;
 }

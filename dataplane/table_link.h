@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "common/log_limit.h"
 #include "common/shared_table/memory_file.h"
 #include "common/shared_table/messages.h"
 #include "common/shared_table/snapshot.h"
@@ -37,7 +38,8 @@ class SnapshotTarget {
 class TableLink {
  public:
   struct Status {
-    pid_t control = 0;  // process that is connected, 0: none
+    pid_t control = 0;      // process that is connected, 0: none
+    Nanoseconds since = 0;  // monotonic: when it connected, or the last one went; 0: there was none yet
     uint64_t connections = 0, taken = 0, refused = 0;
     uint64_t acked = 0;        // generation
     std::string last_refusal;  // and why the last connection ended, if it was ended by us
@@ -72,6 +74,7 @@ class TableLink {
   void commit(const shared_table::Message& message);
   Result<shared_table::Snapshot> read(const shared_table::Message& message);
   void say(const shared_table::Message& message);
+  void refuse_connection(pid_t pid, const std::string& why);
   void part(const std::string& why);
 
   UnixListener listener_;
@@ -79,6 +82,12 @@ class TableLink {
   const shared_table::MemoryFile& counters_;
   std::optional<Peer> peer_;
   Status status_;
+  LogLimit connections_logged_, refusals_logged_;
+};
+
+// What the thread behind the link knows more.
+struct TableStatus : TableLink::Status {
+  std::vector<uint32_t> stalled;  // workers that make no progress
 };
 
 }  // namespace margay::dp

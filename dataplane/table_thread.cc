@@ -26,7 +26,7 @@ TableThread::~TableThread() {
   thread_.join();
 }
 
-TableLink::Status TableThread::status() const {
+TableStatus TableThread::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
 }
@@ -37,7 +37,8 @@ void TableThread::run() {
     ack();
     name_stalled();
     const std::lock_guard lock(mutex_);
-    status_ = link_->status();
+    static_cast<TableLink::Status&>(status_) = link_->status();
+    status_.stalled.assign(stalled_.begin(), stalled_.end());
   }
 }
 
@@ -59,13 +60,15 @@ void TableThread::ack() {
 void TableThread::name_stalled() {
   for (const shared_table::HeartbeatWatch::News& news : watch_.look(data_plane_.now())) {
     if (news.stalled) {
+      stalled_.insert(news.worker);
       untold_.insert(news.worker);
     } else {
+      stalled_.erase(news.worker);
       untold_.erase(news.worker);
     }
   }
   if (waiting_.empty()) return;
-  for (const WorkerIndex worker : untold_) link_->stalled(worker);
+  for (const uint32_t worker : untold_) link_->stalled(worker);
   untold_.clear();
 }
 

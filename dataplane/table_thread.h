@@ -26,7 +26,7 @@ class TableThread {
                                                     const shared_table::MemoryFile& counters);
   ~TableThread();
 
-  TableLink::Status status() const;  // any thread
+  TableStatus status() const;  // any thread
 
  private:
   TableThread(std::unique_ptr<TableLink> link, DataPlane& data_plane)
@@ -41,9 +41,10 @@ class TableThread {
   shared_table::HeartbeatWatch watch_;
   std::deque<Published> waiting_;  // published, and not yet passed by every worker
   uint64_t seen_ = 0;              // generation
-  std::set<WorkerIndex> untold_;   // stalled, and the other side does not know
-  mutable std::mutex mutex_;       // of status_
-  TableLink::Status status_;
+  std::set<uint32_t> stalled_;
+  std::set<uint32_t> untold_;  // of those: the other side does not know yet
+  mutable std::mutex mutex_;   // of status_
+  TableStatus status_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -14,10 +14,9 @@
 #include "common/counters.h"
 #include "common/health.h"
 #include "common/result.h"
+#include "common/units.h"
 
 namespace margay::shared_table {
-
-inline constexpr uint32_t kWorkersMax = 256;
 
 struct CountersShape {
   uint32_t workers = 0;

@@ -18,7 +18,9 @@ Names port_names(const DataPlane& plane) {
 
 Names sci_names(const DataPlane& plane) {
   Names names;
-  for (const Sci& sci : plane.table().scis) names.push_back(sci.csci_id);
+  for (const Sci& sci : plane.table().scis) {
+    if (!sci.gone()) names.push_back(sci.csci_id);
+  }
   return names;
 }
 

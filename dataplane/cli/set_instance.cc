@@ -32,6 +32,7 @@ void add(CommandTable& table, DataPlane& plane, const std::string& line, const s
                if (plane.table().sci_by_name(arguments[0].text()) == kNoIndex) {
                  return arguments[0].error("there is no such SCI");
                }
+               if (plane.table().waiting) return arguments[0].error("no control plane has told of its instances yet");
                const InstanceIndex i = plane.table().instance_by_name(arguments[0].text(), arguments[1].text());
                if (i == kNoIndex) return arguments[1].error("there is no such instance");
                plane.set(i, [&](Override& set) { edit(plane, set, arguments); });

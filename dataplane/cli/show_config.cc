@@ -20,6 +20,7 @@ void show_site(const DataPlane& plane, Reply& reply) {
   reply.field("file", c.file);
   reply.field("site", c.site);
   reply.field("cli", c.cli_socket);
+  reply.field("control", c.control_socket.empty() ? "none" : c.control_socket);
   reply.field("workers", c.workers);
   reply.field("idle", word_of(c.idle));
   reply.field("flows", c.flows);
@@ -55,7 +56,8 @@ void show_scis(const DataPlane& plane, Reply& reply) {
                "time_wait", "reset_grace", "unreplied", "when_none_healthy", "when_full", "unknown_flow",
                "provisional_share", "drain_deadline"},
               Reply::Layout::kBlocks);
-  for (const SciConfig& s : plane.config.scis) {
+  for (const Sci& s : plane.table().scis) {
+    if (s.gone()) continue;
     reply.row({s.csci_id, s.cs_id, texts_of(s.endpoints, [](const Endpoint& e) { return e.format(); }), word_of(s.mode),
                word_of(s.balance), seconds_of(s.affinity_timeout), seconds_of(s.timers.embryonic),
                seconds_of(s.timers.closing), seconds_of(s.timers.time_wait), seconds_of(s.timers.reset_grace),

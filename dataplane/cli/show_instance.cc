@@ -11,9 +11,9 @@ namespace margay::dp {
 namespace {
 
 // What stands over the site file: an operator has set it.
-std::vector<std::string> set_by_operator(const Override* set) {
+std::vector<std::string> set_by_operator(const std::optional<Override>& set) {
   std::vector<std::string> names;
-  if (set == nullptr) return names;
+  if (!set) return names;
   if (set->admin) names.emplace_back("admin");
   if (set->max_sessions) names.emplace_back("max-sessions");
   if (set->weight) names.emplace_back("weight");

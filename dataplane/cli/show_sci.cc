@@ -49,7 +49,9 @@ void add_show_sci(CommandTable& table, DataPlane& plane) {
                reply.table("scis", {"csci_id", "cs_id", "endpoints", "mode", "balance", "instances", "eligible",
                                     "active", "limit", "free", "bindings", "opened", "refused"});
                const auto scis = static_cast<SciIndex>(plane.table().scis.size());
-               for (SciIndex s = 0; s < scis && reply.wanted(); ++s) show(plane, s, reply);
+               for (SciIndex s = 0; s < scis && reply.wanted(); ++s) {
+                 if (!plane.table().scis[s].gone()) show(plane, s, reply);
+               }
                reply.table("refused", {"csci_id", "cause", "refused"});
                for (SciIndex s = 0; s < scis && reply.wanted(); ++s) show_refused(plane, s, reply);
                return {};

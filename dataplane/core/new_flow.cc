@@ -60,7 +60,7 @@ void FastPath::new_flow(Context& c, uint32_t lane) {
     why = select_and_bind(c, lane, HealthState::kDegraded, candidates);
   }
   if (traces_[i].new_binding) return to_instance(c, i, traces_[i].entry);
-  if (!candidates) why = Refusal::kNoHealthyInstance;
+  if (!candidates) why = c.table.waiting ? Refusal::kNoSnapshot : Refusal::kNoHealthyInstance;
   if (why == Refusal::kNone) {
     c.burst.outcomes[i] = Outcome::drop(DropReason::kTooBig);
   } else {

@@ -20,7 +20,6 @@ template <class T, size_t kPiece>
 class SharedArray {
  public:
   size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
   // REQUIRES: i < size()
   const T& operator[](size_t i) const { return (*pieces_[i / kPiece])[i % kPiece]; }
 

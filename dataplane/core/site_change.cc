@@ -265,7 +265,10 @@ class Applier {
 }  // namespace
 
 Result<std::unique_ptr<SiteTable>> SiteChange::apply(const SiteTable& now, const Snapshot& snapshot) const {
-  return Applier(*this, now, snapshot).run();
+  if (!now.waiting) return Applier(*this, now, snapshot).run();
+  SiteChange first = *this;
+  first.in_use = [](InstanceIndex) { return false; };
+  return Applier(first, *now.without_scis(), snapshot).run();
 }
 
 Snapshot snapshot_of(const SiteTable& table) {

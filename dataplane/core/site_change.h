@@ -21,7 +21,7 @@ struct SiteChange {
   std::function<bool(InstanceIndex)> in_use;  // does a binding or a slot still name it?
   std::function<Tick(Nanoseconds)> to_tick;   // of a time of CLOCK_MONOTONIC, for drain deadlines
 
-  // The error names the SCI and the value.
+  // The error names the SCI and the value. After a table that waits for its first snapshot every index is free.
   Result<std::unique_ptr<SiteTable>> apply(const SiteTable& now, const shared_table::Snapshot& snapshot) const;
 };
 

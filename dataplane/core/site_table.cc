@@ -8,8 +8,8 @@
 namespace margay::dp {
 namespace {
 
-// The site file's SCIs as a control plane would send them that found every instance HEALTHY.
-shared_table::Snapshot snapshot_of(const SiteConfig& config) {
+// The site file's SCIs as a control plane would send them that found every instance in this state.
+shared_table::Snapshot snapshot_of(const SiteConfig& config, HealthState health, uint16_t generation) {
   shared_table::Snapshot snapshot;
   snapshot.generation = 1;
   uint32_t instance_index = 0;
@@ -20,12 +20,25 @@ shared_table::Snapshot snapshot_of(const SiteConfig& config) {
     for (const InstanceConfig& instance : sci.instances) {
       shared_table::InstanceRecord& to = record.instances.emplace_back();
       to.index = instance_index++;
-      to.health = HealthState::kHealthy;
-      to.limit = instance.max_sessions;
+      to.generation = generation;
+      to.health = health;
+      to.limit = limit_of(health, instance.max_sessions, Share(sci.degradation_factor));
       to.config = instance;
     }
   }
   return snapshot;
+}
+
+std::unique_ptr<SiteTable> table_of(const SiteConfig& config, std::span<const MacAddress> port_macs,
+                                    const shared_table::Snapshot& snapshot) {
+  const auto bare = SiteTable::without_scis(config, port_macs);
+  SiteChange change{config, shared_table::kInstancesMax, shared_table::kScisMax, [](InstanceIndex) { return false; },
+                    [](Nanoseconds) { return Tick{0}; }};
+  auto table = change.apply(*bare, snapshot);
+  MARGAY_CHECK(table);
+  (*table)->version = 1;
+  (*table)->generation = 0;
+  return std::move(*table);
 }
 
 }  // namespace
@@ -37,14 +50,25 @@ std::unique_ptr<SiteTable> SiteTable::without_scis(const SiteConfig& config, std
 }
 
 std::unique_ptr<SiteTable> SiteTable::build(const SiteConfig& config, std::span<const MacAddress> port_macs) {
-  const auto bare = without_scis(config, port_macs);
-  SiteChange change{config, shared_table::kInstancesMax, shared_table::kScisMax, [](InstanceIndex) { return false; },
-                    [](Nanoseconds) { return Tick{0}; }};
-  auto table = change.apply(*bare, snapshot_of(config));
-  MARGAY_CHECK(table);
-  (*table)->version = 1;
-  (*table)->generation = 0;
-  return std::move(*table);
+  return table_of(config, port_macs, snapshot_of(config, HealthState::kHealthy, 1));
+}
+
+std::unique_ptr<SiteTable> SiteTable::waiting_for_control(const SiteConfig& config,
+                                                          std::span<const MacAddress> port_macs) {
+  auto table = table_of(config, port_macs, snapshot_of(config, HealthState::kUnknown, 0));
+  table->waiting = true;
+  return table;
+}
+
+std::unique_ptr<SiteTable> SiteTable::without_scis() const {
+  auto table = clone();
+  for (SciIndex s = 0; s < scis.size(); ++s) table->scis.edit(s) = {};
+  for (InstanceIndex i = 0; i < instances.size(); ++i) {
+    table->instances.edit(i) = {};
+    table->instances.edit(i).gone = true;
+  }
+  table->waiting = false;
+  return table;
 }
 
 void SiteTable::set_layout(SiteLayout layout) {

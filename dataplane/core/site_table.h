@@ -80,13 +80,20 @@ class SiteTable {
   // The static table of a site file: every instance is HEALTHY.
   // REQUIRES: what check_site (common/site/site_sections.h) asks of a configuration; one MAC address a port
   static std::unique_ptr<SiteTable> build(const SiteConfig& config, std::span<const MacAddress> port_macs);
+  // The table before a control plane's first snapshot: the SCIs of the site file answer, and refuse (no_snapshot), for
+  // every instance is UNKNOWN, with limit 0, in generation 0.
+  static std::unique_ptr<SiteTable> waiting_for_control(const SiteConfig& config,
+                                                        std::span<const MacAddress> port_macs);
   // A site without SCIs, for a control plane to fill.
   static std::unique_ptr<SiteTable> without_scis(const SiteConfig& config, std::span<const MacAddress> port_macs);
+  // A copy in which every index of an SCI or an instance is free.
+  std::unique_ptr<SiteTable> without_scis() const;
   // A copy to change and publish.
   std::unique_ptr<SiteTable> clone() const { return std::unique_ptr<SiteTable>(new SiteTable(*this)); }
 
   uint64_t version = 1;     // of tables in this process
   uint64_t generation = 0;  // of the control plane's last snapshot, 0: none yet
+  bool waiting = false;     // for the first snapshot: no index of an SCI or an instance is in use yet
   bool forwarding = true;   // `stop` clears it: every packet of an SCI is dropped as stopped
   SharedArray<Sci, 16> scis;
   SharedArray<Instance, 64> instances;  // by InstanceIndex

@@ -10,7 +10,7 @@ HEAD = '''\
 site: test-site
 dataplane:
   cli: {cli}
-  control: none
+  control: {control}
   bindings: none
   workers: {workers}
   idle: {idle}
@@ -70,13 +70,13 @@ class Sci:
 
 
 def text(cli, scis, workers=2, idle='sleep', flows=65536, devices=None, extra0=(), extra1=(),
-         forwarder=net.FORWARDER_MAC):
+         forwarder=net.FORWARDER_MAC, control='none'):
     """`extra0` and `extra1` are further lines of the ports, without their indentation."""
     device0, device1 = devices or [f'net_af_packet{i},iface=port{i}' for i in (0, 1)]
 
     def more(extra):
         return ''.join(f'\n      {line}' for line in extra)
 
-    return HEAD.format(cli=cli, workers=workers, idle=idle, flows=flows, device0=device0, device1=device1,
+    return HEAD.format(cli=cli, control=control, workers=workers, idle=idle, flows=flows, device0=device0, device1=device1,
                        extra0=more(extra0), extra1=more(extra1), forwarder=forwarder) + ''.join(
                            s.text() for s in scis)

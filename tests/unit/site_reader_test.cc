@@ -198,6 +198,7 @@ TEST(SiteReader, ReadsEachWord) {
   good(with_sci("clients: {allow: [0.0.0.0/0, \"::/0\"]}"));
   good(with_instance("slots_per_flow: 1"));
   EXPECT_EQ(good(with_dataplane("control: none")).control_socket, "");
+  EXPECT_EQ(good(with_dataplane("control: /run/margay/dataplane.sock")).control_socket, "/run/margay/dataplane.sock");
   good(with_dataplane("bindings: none"));
 }
 
