@@ -59,8 +59,10 @@ class BasicSlotLedger {
   // Gives a slot back. REQUIRES: taken by this worker, under the generation that the instance still has.
   void put(InstanceIndex i, WorkerIndex w);
 
-  // Control thread: begins the use of an index whose last user has been reclaimed.
-  void open(InstanceIndex i, uint16_t generation, uint32_t limit);
+  // Control thread: begins the use of an index whose last user has been reclaimed, or of which the sessions that hold
+  // `taken` slots came over from another process: (1) holds from the start, with what is beyond the limit as over.
+  // 0 <= limit, taken <= kLimitMax.
+  void open(InstanceIndex i, uint16_t generation, uint32_t limit, uint32_t taken = 0);
   // Control thread: the limit of new sessions from the return of this call on. 0 <= limit <= kLimitMax.
   void set_limit(InstanceIndex i, uint32_t limit);
   // Control thread: true once the limit is 0 and no session holds a slot; every word is then 0 and the index
@@ -155,10 +157,10 @@ void BasicSlotLedger<Word>::put(InstanceIndex i, WorkerIndex w) {
 }
 
 template <class Word>
-void BasicSlotLedger<Word>::open(InstanceIndex i, uint16_t generation, uint32_t limit) {
+void BasicSlotLedger<Word>::open(InstanceIndex i, uint16_t generation, uint32_t limit, uint32_t taken) {
   for (size_t w = 0; w < workers_; ++w) idle(i, w).store(pack(generation, 0, 0));
   limits_[i].store(limit, std::memory_order_relaxed);
-  pools_[i].word.store(pack(generation, 0, limit));
+  pools_[i].word.store(pack(generation, taken - std::min(taken, limit), limit - std::min(taken, limit)));
 }
 
 // Destroys up to `most` free slots of one word; returns how many.

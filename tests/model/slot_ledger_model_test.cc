@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -67,7 +68,7 @@ class Simulation {
 
   // Returns what went wrong first; empty: nothing.
   std::string run(SlotCounts& counts) {
-    for (InstanceIndex i = 0; i < instances_; ++i) open(i);
+    for (InstanceIndex i = 0; i < instances_; ++i) open(i, inherit(i));
     for (size_t w = 0; w < workers_; ++w) interleaver_.add([this, w] { work(static_cast<WorkerIndex>(w)); });
     interleaver_.add([this] { control(); });
     interleaver_.run();
@@ -91,8 +92,8 @@ class Simulation {
   bool over() const { return interleaver_.steps() >= steps_ || !spec_.violation.empty(); }
 
   void work(WorkerIndex w) {
-    std::array<uint16_t, SlotSpec::kInstancesMax> generations{}, held{};
-    uint32_t held_in_all = 0;
+    std::array<uint16_t, SlotSpec::kInstancesMax> generations{}, held = inherited_[w];
+    uint32_t held_in_all = std::accumulate(held.begin(), held.end(), 0u);
     while (!over() || held_in_all > 0) {
       const InstanceIndex i = random_.below(instances_);
       if (random_.one_in(4)) generations[i] = spec_.generation(i);
@@ -124,18 +125,25 @@ class Simulation {
     while (!over()) {
       for (uint32_t pause = random_.below(pause_max_); pause > 0; --pause) interleaver_.step();
       const InstanceIndex i = random_.below(instances_);
-      if (!spec_.is_open(i)) open(i);
+      if (!spec_.is_open(i)) open(i, 0);
       set_limit(i, random_.one_in(4) ? 0 : random_.below(limit_max_ + 1));
       if (random_.one_in(2)) reclaim(i);
     }
   }
 
-  void open(InstanceIndex i) {
+  // Sessions that each worker has from another process; how many in all.
+  uint32_t inherit(InstanceIndex i) {
+    uint32_t sessions = 0;
+    for (size_t w = 0; w < workers_; ++w) sessions += inherited_[w][i] = static_cast<uint16_t>(random_.below(2));
+    return sessions;
+  }
+
+  void open(InstanceIndex i, uint32_t sessions) {
     const auto generation = static_cast<uint16_t>(spec_.generation(i) + 1);
     const uint32_t limit = random_.below(limit_max_ + 1);
     spec_.open_begins(i);
-    ledger_->open(i, generation, limit);
-    spec_.open_ends(i, generation, limit);
+    ledger_->open(i, generation, limit, sessions);
+    spec_.open_ends(i, generation, limit, sessions);
   }
 
   void set_limit(InstanceIndex i, uint32_t limit) {
@@ -178,6 +186,7 @@ class Simulation {
   SlotSpec spec_;
   dp::TestArena arena_{4096};
   std::unique_ptr<L> ledger_;
+  std::array<std::array<uint16_t, SlotSpec::kInstancesMax>, SlotSpec::kWorkersMax> inherited_{};  // sessions
 };
 
 // SCI-33, SCI-90, SCI-92

@@ -114,9 +114,11 @@ class SlotSpec {
     for (const SpecWord* word : words_[i]) require(owed(word->value) == 0 && count(word->value) == 0, "reclaimed rest");
   }
   void open_begins(uint32_t i) { instances_[i].opening = true; }
-  void open_ends(uint32_t i, uint16_t generation, uint32_t limit) {
+  // `sessions` came over from another process, perhaps more than the limit.
+  void open_ends(uint32_t i, uint16_t generation, uint32_t limit, uint32_t sessions) {
     counts.index_reuses += instances_[i].generation != 0;
-    instances_[i] = Instance{generation, true, false, false, limit, limit, limit, 0};
+    counts.limits_below_active += sessions > limit;
+    instances_[i] = Instance{generation, true, false, false, limit, limit, limit, sessions};
     check_sum(i);
   }
 

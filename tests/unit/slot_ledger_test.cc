@@ -177,6 +177,52 @@ TEST_F(SlotLedgerTest, Histories) {
   }
 }
 
+// Sessions that came over from another process hold `taken` slots from the start. Each that ends pays what is over
+// first; what a worker admits then, and whether the index may be used again at the end, is counted by hand.
+TEST_F(SlotLedgerTest, OpenedWithSessions) {
+  struct Inherited {
+    uint32_t limit, taken;        // at the start
+    uint32_t pool, over, free;    // then
+    uint32_t ended, admitted;     // so many sessions end, so many more are admitted until it is full
+    uint32_t active, over_after;  // then
+  };
+  const Inherited rows[] = {
+      {5, 0, 5, 0, 5, 0, 5, 5, 0},
+      {5, 3, 2, 0, 2, 0, 2, 5, 0},
+      {5, 5, 0, 0, 0, 1, 1, 5, 0},
+      {5, 8, 0, 3, 0, 0, 0, 8, 3},
+      {5, 8, 0, 3, 0, 2, 0, 6, 1},
+      {5, 8, 0, 3, 0, 5, 2, 5, 0},
+      {0, 2, 0, 2, 0, 1, 0, 1, 1},
+      {0, SlotLedger::kLimitMax, 0, SlotLedger::kLimitMax, 0, 1, 0, 16777214, 16777214},
+      {SlotLedger::kLimitMax, SlotLedger::kLimitMax, 0, 0, 0, 1, 1, SlotLedger::kLimitMax, 0},
+  };
+  uint16_t generation = 0;
+  for (const Inherited& row : rows) {
+    SCOPED_TRACE(testing::Message() << row.taken << " of " << row.limit << ", " << row.ended << " end");
+    ledger_.open(0, ++generation, row.limit, row.taken);
+    SlotView v = ledger_.view(0);
+    EXPECT_EQ(v.pool, row.pool);
+    EXPECT_EQ(v.active, row.taken);
+    EXPECT_EQ(v.over, row.over);
+    EXPECT_EQ(v.free(), row.free);
+    for (uint32_t n = 0; n < row.ended; ++n) ledger_.put(0, static_cast<WorkerIndex>(n % kWorkers));
+    uint32_t admitted = 0;
+    while (admitted <= row.admitted && ledger_.take(0, generation, 0)) ++admitted;
+    EXPECT_EQ(admitted, row.admitted);
+    v = ledger_.view(0);
+    EXPECT_EQ(v.active, row.active);
+    EXPECT_EQ(v.over, row.over_after);
+    ledger_.set_limit(0, 0);
+    if (v.active > 100) continue;
+    for (uint32_t n = 0; n < v.active; ++n) {
+      EXPECT_FALSE(ledger_.reclaim(0));
+      ledger_.put(0, 0);
+    }
+    EXPECT_TRUE(ledger_.reclaim(0));
+  }
+}
+
 TEST_F(SlotLedgerTest, ReclaimNeedsLimitZero) {
   ledger_.open(0, kGeneration, 1);
   EXPECT_FALSE(ledger_.reclaim(0));
