@@ -71,6 +71,7 @@ struct SiteConfig {
   uint16_t workers = 1;
   Idle idle = Idle::kSpin;
   uint32_t flows = 1'000'000;  // bindings over all workers
+  std::string bindings;        // file that they live in; empty: they end with the process
   std::vector<PortConfig> ports;
   std::vector<ForwarderConfig> forwarders;
   std::vector<SciConfig> scis;

@@ -62,10 +62,39 @@ Tick FastPath::timeout(const FlowEntry& e, const Sci& sci) {
   return sci.established;
 }
 
-uint64_t FastPath::hash_of(const FlowEntry& e, Direction direction, const SiteTable& table) const {
-  const uint64_t client = hash_client(config_.secret, e.client, e.client_port, e.protocol);
+FlowKey FastPath::key_of(const FlowEntry& e, Direction direction, const SiteTable& table) {
   const uint32_t service = direction == Direction::kFromClient ? e.frontend : table.endpoint_of_instance[e.instance];
-  return hash_key(config_.secret, client, direction, service);
+  return {e.client, e.client_port, e.protocol, direction, service};
+}
+
+uint64_t FastPath::hash_of(const FlowEntry& e, Direction direction, const SiteTable& table) const {
+  const FlowKey key = key_of(e, direction, table);
+  return hash_key(config_.secret, hash_client(config_.secret, key.client, key.client_port, key.protocol), direction,
+                  key.service);
+}
+
+FastPath::TakenOver FastPath::take_over(const FlowEntry& binding, const SiteTable& table) {
+  const auto present = [&](Direction direction) {
+    const FlowKey key = key_of(binding, direction, table);
+    return flows_.find(key, hash_of(binding, direction, table), table.endpoint_of_instance) != kNoIndex;
+  };
+  const bool two_way = (binding.flags & kTwoKeys) != 0;
+  if (present(Direction::kFromClient) || (two_way && present(Direction::kFromInstance))) return TakenOver::kDuplicate;
+  const EntryIndex e = flows_.allocate();
+  if (e == kNoIndex) return TakenOver::kTableFull;
+  FlowEntry& entry = flows_[e];
+  entry = binding;
+  const uint64_t reply_hash = two_way ? hash_of(entry, Direction::kFromInstance, table) : 0;
+  if (!insert_keys(e, hash_of(entry, Direction::kFromClient, table), reply_hash)) return TakenOver::kTableFull;
+  entry.flags |= kAdopted;
+  make_whole(entry);
+  const Sci& sci = table.scis[table.instances[entry.instance].sci];
+  wheel_of(entry.state).insert(e, entry.last_seen + timeout(entry, sci));
+  InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
+  counters.serve(entry.instance_generation);
+  counters.bindings.add();
+  if ((entry.flags & kHoldsSlot) != 0) counters.active.add();
+  return TakenOver::kYes;
 }
 
 // A longer timeout needs nothing (the wheel looks again later); a shorter one, or the other wheel, moves the entry.
@@ -102,8 +131,8 @@ void FastPath::release_slot(EntryIndex e, EndReason reason) {
 
 [[gnu::cold, gnu::noinline]] void FastPath::end_binding(EntryIndex e, EndReason reason, const SiteTable& table) {
   FlowEntry& entry = flows_[e];
+  take_apart(entry);
   if ((entry.flags & kHoldsSlot) != 0) release_slot(e, reason);
-  entry.adoption = 0;
   wheel_of(entry.state).erase(e);
   flows_.erase(e, Direction::kFromClient, hash_of(entry, Direction::kFromClient, table));
   const bool two_way = (entry.flags & kTwoKeys) != 0;

@@ -11,7 +11,7 @@ FastPath::FastPath(const FastPathConfig& config, SharedState& shared, Arena& are
     : config_(config),
       shared_(shared),
       counters_(shared.worker_counters[config.self]),
-      flows_(arena, config.flows),
+      flows_(config.entries.empty() ? FlowTable(arena, config.flows) : FlowTable(arena, config.entries)),
       closed_(arena, flows_.entries(), to_tick(now)),
       transient_(arena, flows_.entries(), to_tick(now)),
       steady_(arena, flows_.entries(), to_tick(now)),

@@ -35,6 +35,7 @@ struct FastPathConfig {
   WorkerIndex self = 0;
   WorkerIndex workers = 1;
   uint32_t flows = 1024;            // entries of this worker
+  std::span<FlowEntry> entries;     // so many free ones, in memory that outlives the process; none: from the arena
   HashSecret secret;                // the same in all workers
   double resets_per_second = 1000;  // to packets of unknown flows; burst the same
   double icmp_per_second = 1000;    // ICMP errors (RFC 1812 §4.3.2.8, RFC 4443 §2.4 f); burst the same
@@ -64,6 +65,12 @@ class FastPath {
 
   // Frames from the kernel interface of a port, on their way out of it.
   void process_from_kernel(Burst& burst, PortIndex port, const SiteTable& table);
+
+  // Before the first burst: takes a binding over from another process. Its indices are the table's; it has a frontend,
+  // an instance that is known, an owner that is this worker, and last_seen on this process's clock. The slots that it
+  // holds are the caller's to charge.
+  enum class TakenOver : uint8_t { kYes, kDuplicate, kTableFull };
+  TakenOver take_over(const FlowEntry& binding, const SiteTable& table);
 
   // Once a poll: looks at no more than 3 * `limit` bindings whose time has come; every 10 ms also asks for next hops,
   // announces addresses and audits a share of the entries. Returns whether there is more to do at once.
@@ -133,12 +140,14 @@ class FastPath {
   void uncharge(InstanceIndex i, uint8_t flags);
   bool too_long(const Context& c, uint32_t i, const Instance& instance) const;
   Refusal bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags);
+  bool insert_keys(EntryIndex e, uint64_t hash, uint64_t reply_hash);
   void begin_binding(Context& c, uint32_t packet, EntryIndex e);
   void reject(Context& c, uint32_t i, Refusal why);
   void reset(Context& c, uint32_t i, Refusal why);
   void answered(Context& c, uint32_t i, Refusal why);
 
   // bindings.cc
+  static FlowKey key_of(const FlowEntry& e, Direction direction, const SiteTable& table);
   uint64_t hash_of(const FlowEntry& e, Direction direction, const SiteTable& table) const;
   void set_state(EntryIndex e, FlowState next, const Sci& sci);
   void release_provisional(EntryIndex e);

@@ -5,6 +5,7 @@
 // cache line. The layout is fixed: a later process adopts entries from a file (offsets only), so any change
 // here is a new layout version.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -60,7 +61,7 @@ struct alignas(kCacheLine) FlowEntry {
   uint32_t timer_previous;  // an entry, or a slot of the wheel with the top bit set
   uint8_t flags;            // FlowFlag
   uint8_t snat_address;     // full-nat: which of the SCI's SNAT addresses
-  uint16_t adoption;        // written last: 0 while the entry is not whole
+  uint16_t adoption;        // written last: 0 while the entry is not whole; see make_whole()
 };
 static_assert(sizeof(FlowEntry) == kCacheLine);
 static_assert(offsetof(FlowEntry, frontend) == 20 && offsetof(FlowEntry, client_next) == 32 &&
@@ -87,5 +88,17 @@ constexpr bool is_transient(FlowState s) {
   return false;
 }
 std::string_view name_of(FlowState s);  // "syn-sent", for show and traces
+
+// When a process is killed, its stores up to some instruction are in the file and the later ones are not, in program
+// order: the kernel stops a thread between two instructions, on any processor. So it is the compiler alone that must
+// not move other stores to the entry across these.
+inline void make_whole(FlowEntry& e) {
+  std::atomic_signal_fence(std::memory_order_release);
+  e.adoption = 1;
+}
+inline void take_apart(FlowEntry& e) {
+  e.adoption = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
 
 }  // namespace margay::dp

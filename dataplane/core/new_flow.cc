@@ -144,16 +144,20 @@ Refusal FastPath::bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags
   entry.instance = i;
   entry.instance_generation = instance.generation;
   entry.flags = static_cast<uint8_t>(flags | (two_way ? kTwoKeys : 0));
-  const bool inserted = flows_.insert(e, Direction::kFromClient, hashes_[lane]);
-  if (!inserted || (two_way && !flows_.insert(e, Direction::kFromInstance, reply_hash))) {
-    if (inserted) flows_.erase(e, Direction::kFromClient, hashes_[lane]);
-    entry.state = FlowState::kFree;
-    flows_.release(e);
-    counters_.flow_insert_failed.add();
-    return Refusal::kFlowTableFull;
-  }
+  if (!insert_keys(e, hashes_[lane], reply_hash)) return Refusal::kFlowTableFull;
   begin_binding(c, packet, e);
   return Refusal::kNone;
+}
+
+// Both or none; then the entry is free again.
+bool FastPath::insert_keys(EntryIndex e, uint64_t hash, uint64_t reply_hash) {
+  const bool two_way = (flows_[e].flags & kTwoKeys) != 0;
+  const bool inserted = flows_.insert(e, Direction::kFromClient, hash);
+  if (inserted && (!two_way || flows_.insert(e, Direction::kFromInstance, reply_hash))) return true;
+  if (inserted) flows_.erase(e, Direction::kFromClient, hash);
+  flows_.release(e);
+  counters_.flow_insert_failed.add();
+  return false;
 }
 
 void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
@@ -169,7 +173,7 @@ void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
     entry.flags |= kAdopted;
   }
   entry.last_seen = c.tick;
-  entry.adoption = 1;
+  make_whole(entry);
   const bool asks = (entry.flags & kTwoKeys) != 0 && p.l4_payload > 0 && entry.state != FlowState::kSynSent;
   asks ? requests_.start(e, to_microseconds(c.now)) : requests_.forget(e);
   const Sci& sci = c.table.scis[c.table.instances[entry.instance].sci];

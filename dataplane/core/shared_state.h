@@ -40,6 +40,14 @@ struct SharedState {
     for (InstanceIndex i = 0; i < table.instances.size(); ++i) open(table, i);
   }
 
+  // Control thread, before the workers start: begins the use of an index that sessions came over with, `unproven` of
+  // which hold provisional slots. Their active counters stand already.
+  void open_with(const SiteTable& table, InstanceIndex i, uint32_t unproven) {
+    const Instance& instance = table.instances[i];
+    slots.open(i, instance.generation, instance.limit, static_cast<uint32_t>(active(i)));
+    provisional.open(i, instance.generation, provisional_limit(share(table, i), instance.limit), unproven);
+  }
+
   // The table's thread: begins the use of an index that nobody uses.
   void open(const SiteTable& table, InstanceIndex i) {
     const Instance& instance = table.instances[i];
