@@ -34,11 +34,15 @@ shared_table::CountersShape shape_of(const SiteConfig& config) {
   return {config.workers, static_cast<uint32_t>(instances), static_cast<uint32_t>(scis)};
 }
 
-FastPathConfig fast_path_config(const SiteConfig& config, WorkerIndex self, const HashSecret& secret) {
+uint32_t flows_of_worker(const SiteConfig& config) { return (config.flows + config.workers - 1) / config.workers; }
+
+FastPathConfig fast_path_config(const SiteConfig& config, WorkerIndex self, const HashSecret& secret,
+                                const BindingsFile* bindings) {
   FastPathConfig fast_path;
   fast_path.self = self;
   fast_path.workers = static_cast<WorkerIndex>(config.workers);
-  fast_path.flows = (config.flows + config.workers - 1) / config.workers;
+  fast_path.flows = flows_of_worker(config);
+  if (bindings != nullptr) fast_path.entries = bindings->entries(self);
   fast_path.secret = secret;
   return fast_path;
 }
@@ -47,10 +51,10 @@ struct Need {
   size_t shared = 0, per_worker = 0;  // bytes
 };
 
-Need count_arenas(const SiteConfig& config, SharedState::Counters counters) {
+Need count_arenas(const SiteConfig& config, SharedState::Counters counters, const BindingsFile* bindings) {
   Arena shared_arena, worker_arena;
   SharedState shared(shared_arena, counters);
-  FastPath counted(fast_path_config(config, 0, {}), shared, worker_arena, 0);
+  FastPath counted(fast_path_config(config, 0, {}, bindings), shared, worker_arena, 0);
   return {.shared = shared_arena.used(), .per_worker = worker_arena.used()};
 }
 
@@ -84,7 +88,9 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
                                                  shared_table::MemoryFile::Writers::kMaker);
   if (!memory) return memory.error();
   const SharedState::Counters counters = shared_table::make_counters(memory->bytes(), shape);
-  const Need need = count_arenas(config, counters);
+  auto assembly = std::unique_ptr<Assembly>(new Assembly(std::move(*memory)));
+  if (auto done = assembly->open_bindings(config, shape); !done) return done.error();
+  const Need need = count_arenas(config, counters, assembly->bindings_.get());
   const BufferPlan buffers = plan_buffers(config);
   const size_t bytes = need.shared + need.per_worker * config.workers + buffers.bytes();
   spdlog::info("msg=\"memory needed\" flows_mib={} shared_mib={} packets_mib={} packet_buffers={}",
@@ -94,7 +100,6 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
   if (!plan) return plan.error();
   for (const std::string& warning : plan->warnings) spdlog::warn("msg={:?}", warning);
 
-  auto assembly = std::unique_ptr<Assembly>(new Assembly(std::move(*memory)));
   auto eal = Eal::start(*plan);
   if (!eal) return eal.error();
   assembly->eal_ = std::move(*eal);
@@ -115,6 +120,7 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
                                 *assembly->ports_);
   assembly->data_plane_->now = tsc_now;
   if (auto done = assembly->make_workers(need.per_worker); !done) return done.error();
+  if (auto done = assembly->take_over_bindings(); !done) return done.error();
   return assembly;
 }
 
@@ -127,15 +133,61 @@ Result<void> Assembly::reserve_shared(SharedState::Counters counters, size_t byt
   return {};
 }
 
+// A file that is there may be of any kind; one that cannot be used is told, and the data plane starts empty.
+Result<void> Assembly::open_bindings(const SiteConfig& config, shared_table::CountersShape room) {
+  auto fresh = draw_secret();
+  if (!fresh) return fresh.error();
+  secret_ = *fresh;
+  if (config.bindings.empty()) return {};
+  const ImageShape shape{config.workers, flows_of_worker(config),
+                         table_bytes_for(room.scis, room.instances)};
+  auto file = BindingsFile::open(config.bindings, shape, secret_);
+  if (!file) return file.error();
+  bindings_ = std::move(*file);
+  secret_ = bindings_->secret();
+  const auto& path = bindings_->path();
+  if (!bindings_->refused().empty()) {
+    spdlog::warn("msg=\"bindings refused, starting empty\" file={} why={:?}", path, "it " + bindings_->refused());
+  }
+  if (!bindings_->in_memory()) {
+    spdlog::warn("msg=\"bindings are on a disk, whose write-back may hold up workers\" file={}", path);
+  }
+  if (bindings_->copied()) {
+    spdlog::warn("msg=\"no room for two images: the old one is in ordinary memory until start is done\" file={}", path);
+  }
+  return {};
+}
+
+Result<void> Assembly::take_over_bindings() {
+  if (!bindings_) return {};
+  const SiteTable& table = data_plane_->table();
+  const Tick clock = DataPlane::clock_offset(tsc_now);
+  Adopted adopted;
+  if (const OpenedImage* image = bindings_->found()) {
+    std::vector<FastPath*> fast_paths;
+    for (const auto& worker : workers_) fast_paths.push_back(&worker->fast_path);
+    adopted = adopt_bindings(*image, table, *shared_, fast_paths, clock, to_tick(tsc_now()));
+  }
+  if (auto done = bindings_->finish(table, clock, adopted); !done) return done;
+  data_plane_->bindings = bindings_.get();
+  const auto& started = bindings_->started();
+  if (started.process == 0) return {};
+  std::string left_out;
+  for (size_t r = 0; r < kLeftOuts; ++r) {
+    left_out += fmt::format(" {}={}", name_of(static_cast<LeftOut>(r)), adopted.left_out[r]);
+  }
+  spdlog::info("msg=\"bindings adopted\" bindings={} sessions={} process={} generation={}{}", adopted.bindings,
+               adopted.sessions, started.process, started.generation, left_out);
+  return {};
+}
+
 Result<void> Assembly::make_workers(size_t bytes_per_worker) {
-  auto secret = draw_secret();
-  if (!secret) return secret.error();
   for (size_t i = 0; i < data_plane_->config.workers; ++i) {
     const auto w = static_cast<WorkerIndex>(i);
     auto memory = MemoryBlock::reserve(fmt::format("worker {}", w), bytes_per_worker, eal_->socket_of(w));
     if (!memory) return memory.error();
     workers_.push_back(std::make_unique<WorkerParts>(
-        std::move(*memory), fast_path_config(data_plane_->config, w, *secret), *ports_, *data_plane_));
+        std::move(*memory), fast_path_config(data_plane_->config, w, secret_, bindings_.get()), *ports_, *data_plane_));
   }
   return {};
 }

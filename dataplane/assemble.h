@@ -15,6 +15,7 @@
 
 #include "common/result.h"
 #include "common/shared_table/memory_file.h"
+#include "dataplane/bindings_file.h"
 #include "dataplane/core/fast_path.h"
 #include "dataplane/core/site_config.h"
 #include "dataplane/data_plane.h"
@@ -47,9 +48,13 @@ class Assembly {
   explicit Assembly(shared_table::MemoryFile counters);
   Result<void> reserve_shared(SharedState::Counters counters, size_t bytes);
   Result<void> make_workers(size_t bytes_per_worker);
+  Result<void> open_bindings(const SiteConfig& config, shared_table::CountersShape room);
+  Result<void> take_over_bindings();
 
   // In the order of construction: each needs those above it.
   shared_table::MemoryFile counters_;
+  HashSecret secret_;
+  std::unique_ptr<BindingsFile> bindings_;
   std::unique_ptr<Eal> eal_;
   std::unique_ptr<Ports> ports_;
   std::optional<MemoryBlock> shared_memory_;

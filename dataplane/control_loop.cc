@@ -67,6 +67,12 @@ void tell_links(DataPlane& data_plane) {
   }
 }
 
+void keep_bindings(DataPlane& data_plane) {
+  if (auto done = data_plane.keep_bindings(); !done) {
+    spdlog::error("msg=\"bindings will not outlive this process\" why={:?}", done.error().message);
+  }
+}
+
 // The commands and whose turn it is. Shared with the foreground shell's thread, which may outlive run_control().
 struct Commands {
   explicit Commands(DataPlane& plane) : executor(table, control, [&plane] { plane.begin_turn(); }) {
@@ -125,6 +131,7 @@ Result<void> run_control(DataPlane& data_plane, bool interactive) {
   while (!data_plane.stop.load() && !commands->shell_ended.load() && !signal_arrived()) {
     (*server)->poll(kTurn);
     tell_stalls(watch, data_plane.now());
+    keep_bindings(data_plane);
     const std::lock_guard turn(commands->control);  // drivers are asked by one thread at a time
     tell_links(data_plane);
   }

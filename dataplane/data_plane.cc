@@ -68,6 +68,7 @@ void DataPlane::publish(std::unique_ptr<SiteTable> next) {
   auto retired = std::make_unique<Retired>();
   retired->version = next->version;
   retired->passed = &passed_;
+  if (bindings != nullptr) bindings->about_to_publish(*next);
   pointer_.publish(next.get());
   retired->table = std::exchange(current_, std::move(next));
   UrcuQsbr::retire(std::move(retired));
@@ -176,6 +177,18 @@ Result<void> DataPlane::apply(const Snapshot& snapshot) {
   publish(std::move(*next));
   return {};
 }
+
+Result<void> DataPlane::keep_bindings() {
+  if (bindings == nullptr) return {};
+  std::shared_ptr<const SiteTable> table;
+  {
+    const std::lock_guard lock(mutex_);
+    table = current_;
+  }
+  return bindings->refresh(*table, clock_offset(now));
+}
+
+Tick DataPlane::clock_offset(Nanoseconds (*now)()) { return to_tick(now()) - to_tick(monotonic_now()); }
 
 // May a binding, a slot, or a worker that has an older table still name it?
 bool DataPlane::in_use(InstanceIndex i) const {

@@ -16,6 +16,7 @@
 
 #include "common/rcu.h"
 #include "common/shared_table/counters.h"
+#include "dataplane/bindings_file.h"
 #include "dataplane/core/fast_path.h"
 #include "dataplane/core/site_config.h"
 #include "dataplane/core/site_table.h"
@@ -99,6 +100,10 @@ class DataPlane : public SnapshotTarget {
   uint64_t generation() const override;
   shared_table::Snapshot complete() const override;
   Result<void> apply(const shared_table::Snapshot& snapshot) override;
+  // A worker's clock less CLOCK_MONOTONIC, in ticks.
+  static Tick clock_offset(Nanoseconds (*now)());
+  // Control thread, a few times a second: what a later process needs to take the bindings over. The error is told once.
+  Result<void> keep_bindings();
   // Any thread: the newest table, and the version that every worker uses, or a later one.
   Published published() const;
   uint64_t passed() const { return passed_.load(std::memory_order_acquire); }
@@ -110,6 +115,7 @@ class DataPlane : public SnapshotTarget {
   std::atomic<bool> stop{false};              // `shutdown`, SIGTERM
   Nanoseconds (*now)() = nullptr;             // the workers' clock
   std::function<TableStatus()> table_status;  // empty: no control plane is asked for
+  BindingsFile* bindings = nullptr;           // none: bindings end with the process
 
  private:
   struct Retired;

@@ -90,10 +90,14 @@ void read_port(const Field& field, PortConfig& port) {
 }
 
 // The key may be left out, or say "none".
-void accept_none(const Field& field, const std::string& what_is_missing) {
-  if (!field.present()) return;
-  if (field.node()->kind == YamlNode::Kind::kText && field.node()->text == "none") return;
-  field.fail_expected("\"none\": " + what_is_missing + " not built yet");
+// Whoever starts the data plane again may stand in another folder.
+void read_bindings(const Field& field, std::string& path) {
+  if (!field.present() || !read_text(field, kPathBytesMax, path)) return;
+  if (path == "none") {
+    path.clear();
+  } else if (path.front() != '/') {
+    field.fail_expected("an absolute path or \"none\"");
+  }
 }
 
 void read_forwarder(const Field& field, ForwarderConfig& forwarder) {
@@ -119,7 +123,7 @@ void read_dataplane(const Field& dataplane, SiteConfig& config) {
   read_text(dataplane["cli"], kPathBytesMax, config.cli_socket);
   read_text(dataplane["control"], kPathBytesMax, config.control_socket);
   if (config.control_socket == "none") config.control_socket.clear();
-  accept_none(dataplane["bindings"], "bindings that outlive the process are");
+  read_bindings(dataplane["bindings"], config.bindings);
   read_integer(dataplane["workers"], 1, kWorkersMax, config.workers);
   read_enum(dataplane["idle"], kIdleWords, config.idle);
   read_integer(dataplane["flows"], 1, kFlowsMax, config.flows);

@@ -28,6 +28,7 @@ void add_show_drops(CommandTable& table, DataPlane& plane);
 void add_show_neighbours(CommandTable& table, DataPlane& plane);
 void add_show_table(CommandTable& table, DataPlane& plane);
 void add_show_workers(CommandTable& table, DataPlane& plane);
+void add_show_bindings(CommandTable& table, DataPlane& plane);
 void add_show_config(CommandTable& table, DataPlane& plane);
 void add_start(CommandTable& table, DataPlane& plane);
 void add_stop(CommandTable& table, DataPlane& plane);

@@ -24,6 +24,7 @@ void show_site(const DataPlane& plane, Reply& reply) {
   reply.field("workers", c.workers);
   reply.field("idle", word_of(c.idle));
   reply.field("flows", c.flows);
+  reply.field("bindings", c.bindings.empty() ? "none" : c.bindings);
   reply.field("forwarding", plane.table().forwarding);
   reply.field("table_version", plane.table().version);
 }

@@ -3,7 +3,7 @@
 answered. Prints one JSON document.
 
     load.py ADDRESS PORT --total N [--at-once C]   N connections, C at a time
-    load.py ADDRESS PORT --seconds S               as many as go, for S seconds
+    load.py ADDRESS PORT --seconds S               as many as go, for S seconds or until SIGTERM
     load.py ADDRESS PORT --hold K [--talk]         K connections that stay open until standard input ends; those that
                                                    talk ask again and again, and a second document tells by instance
                                                    how many answers came, how often connections ended and why"""
@@ -13,6 +13,7 @@ import errno
 import json
 import math
 import select
+import signal
 import socket
 import sys
 import time
@@ -86,10 +87,10 @@ class Load:
         self.slowest = 0.0
 
     def run(self, total, at_once, seconds):
-        until = time.monotonic() + seconds
+        self.until = time.monotonic() + seconds
         started = ended = 0
         while ended < total:
-            if time.monotonic() > until:
+            if time.monotonic() > self.until:
                 total = started
             while started < total and len(self.open) < at_once:
                 started += 1
@@ -172,6 +173,7 @@ def main():
     parser.add_argument('--timeout', type=float, default=10)
     args = parser.parse_args()
     load = Load((args.address, args.port), args.timeout, hold=bool(args.hold))
+    signal.signal(signal.SIGTERM, lambda *_: setattr(load, 'until', 0))
     began = time.monotonic()
     load.run(args.hold or args.total, args.at_once, args.seconds)
     failures = {k: n for k, n in load.result.items() if k != 'ok'}

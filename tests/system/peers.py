@@ -30,6 +30,7 @@ http {{
     listen 80 backlog=4096;   listen [::]:80 backlog=4096;
     listen 8080 backlog=4096; listen [::]:8080 backlog=4096;
     listen 8081 backlog=4096; listen [::]:8081 backlog=4096;
+    location /slow {{ root {folder}; limit_rate 256k; }}
     location / {{ return 200 "{name}\\n"; }}
   }}
 }}

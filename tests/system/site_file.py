@@ -11,7 +11,7 @@ site: test-site
 dataplane:
   cli: {cli}
   control: {control}
-  bindings: none
+  bindings: {bindings}
   workers: {workers}
   idle: {idle}
   flows: {flows}
@@ -70,13 +70,14 @@ class Sci:
 
 
 def text(cli, scis, workers=2, idle='sleep', flows=65536, devices=None, extra0=(), extra1=(),
-         forwarder=net.FORWARDER_MAC, control='none'):
+         forwarder=net.FORWARDER_MAC, control='none', bindings='none'):
     """`extra0` and `extra1` are further lines of the ports, without their indentation."""
     device0, device1 = devices or [f'net_af_packet{i},iface=port{i}' for i in (0, 1)]
 
     def more(extra):
         return ''.join(f'\n      {line}' for line in extra)
 
-    return HEAD.format(cli=cli, control=control, workers=workers, idle=idle, flows=flows, device0=device0, device1=device1,
+    return HEAD.format(cli=cli, control=control, bindings=bindings, workers=workers, idle=idle, flows=flows,
+                       device0=device0, device1=device1,
                        extra0=more(extra0), extra1=more(extra1), forwarder=forwarder) + ''.join(
                            s.text() for s in scis)

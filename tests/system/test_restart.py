@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data plane killed and started again under open connections: they go on (issue 3, "Restart of the data plane")."""
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from case import HERE, SystemCase, await_true
+from dataplane import PROGRAM, DataPlane
+from site_file import Sci
+
+NAT4 = Sci(affinity='60s', time_wait='2s')
+
+
+class RestartCase(SystemCase):
+    scis = (NAT4,)
+
+    @classmethod
+    def prepare(cls):
+        memory = tempfile.TemporaryDirectory(dir='/dev/shm', prefix='margay-')
+        cls.addClassCleanup(memory.cleanup)
+        cls.image = pathlib.Path(memory.name, 'bindings')
+        cls.site = {'bindings': cls.image}
+
+    def kill(self):
+        self.net.stop(self.dataplane.process, signal.SIGKILL)
+
+    def start(self, **changes):
+        type(self).dataplane = DataPlane(self.net, self.folder, self.site_text(**changes))
+        return self.dataplane.show('bindings')['bindings'][0]
+
+    def restart(self, **changes):
+        """Killed and started again; what the new process says it took over."""
+        self.kill()
+        return self.start(**changes)
+
+    def retransmitted(self):
+        """Segments that had to be sent again, by all ends together: what the gaps swallowed, and a little more."""
+        total = 0
+        for name in ('client', *self.net.instances):
+            lines = [line.split() for line in self.net.run(name, 'cat', '/proc/net/snmp').stdout.splitlines()
+                     if line.startswith('Tcp:')]
+            total += int(dict(zip(*lines))['RetransSegs'])
+        return total
+
+    def assert_audit_clean(self):
+        await_true('the audit judges every instance', lambda: self.dataplane.audit()[0])
+        self.assertEqual(self.dataplane.audit()[1], 0)
+
+
+class Restart(RestartCase):
+    def start_download(self):
+        body = os.urandom(3 << 20)                                # some 12 s
+        for name in self.net.instances:
+            pathlib.Path(self.folder, 'slow').write_bytes(body)
+        download = self.net.start('client', sys.executable, HERE / 'download.py', NAT4.address, NAT4.port, '/slow',
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.net.stop, download, signal.SIGKILL)
+        return download, hashlib.sha256(body).hexdigest()
+
+    def test_connections_go_on(self):
+        """Killed three times, then ended in good order; as many, more and fewer workers."""
+        talk = self.start_load(NAT4, '--hold', 20, '--talk')
+        self.assert_served(self.result(talk), 20)
+        download, expected = self.start_download()
+        await_true('the download has begun', lambda: self.active(NAT4) == 21)
+        for workers in (2, 3, 1):
+            with self.subTest(workers=workers):
+                started = self.restart(workers=workers)
+                self.assertEqual((started['sessions'], started['refused']), (21, ''), started)
+                self.assertEqual(self.active(NAT4), 21)
+                self.assert_audit_clean()
+        self.assertEqual(self.dataplane.stop(), 0)
+        self.assertEqual(self.start()['sessions'], 21)
+        got = json.loads(download.communicate(timeout=60)[0])
+        self.assertEqual((got['sha256'], got['error']), (expected, None), got)
+        told = self.finish_talk(talk)
+        self.assertEqual([row['ended'] for row in told.values()], [{}] * len(told))
+        self.assertEqual(sum(row['open'] for row in told.values()), 20)
+        self.await_no_slots(NAT4, 20)
+        self.assert_audit_clean()
+        self.assert_served(self.load(NAT4, '--total', 50), 50)
+
+    def test_limit_holds_for_what_came_over(self):
+        """More sessions came over than the new site file allows: they go on, and nothing new is admitted."""
+        held = self.start_load(NAT4, '--hold', 30)
+        self.assert_served(self.result(held), 30)
+        self.kill()
+        tight = Sci(affinity='60s', time_wait='2s', limits=(5, 5, 5))
+        type(self).scis = (tight,)
+        self.addCleanup(setattr, type(self), 'scis', (NAT4,))
+        self.start()
+        slots = self.slots_of(NAT4).values()
+        self.assertEqual((sum(s['active'] for s in slots), sum(s['over'] for s in slots)), (30, 15))
+        self.assertEqual(self.load(NAT4, '--total', 5)['failures'], {'ECONNREFUSED': 5})
+        self.finish(held)
+        self.await_no_slots(NAT4)
+        self.assert_served(self.load(NAT4, '--total', 15, '--at-once', 5), 15)
+        type(self).scis = (NAT4,)
+        self.restart()
+
+    def test_refused_image_starts_empty(self):
+        """unknown_flow: reset. The clients of the lost bindings hear of it at once, and connect again."""
+        damages = (('not an image', lambda f: f.write(b'\0' * 8), 'is no image of bindings'),
+                   ('cut off', lambda f: f.truncate(8192), 'has 8192 bytes, expected'),
+                   ('empty', lambda f: f.truncate(0), 'is empty'))
+        for what, damage, said in damages:
+            with self.subTest(what):
+                talk = self.start_load(NAT4, '--hold', 6, '--talk')
+                self.assert_served(self.result(talk), 6)
+                self.kill()
+                with open(self.image, 'r+b') as f:
+                    damage(f)
+                started = self.start()
+                self.assertIn(said, started['refused'])
+                self.assertEqual((started['adopted'], self.active(NAT4)), (0, 0))
+                self.assertIn(said, self.dataplane.log_text())
+                time.sleep(4)                                     # till the last retransmission after the gap
+                told = self.finish_talk(talk)
+                ended = [row['ended'] for row in told.values()]
+                self.assertEqual(sum(row.get('ECONNRESET', 0) for row in ended), 6, told)
+                self.assert_served(self.load(NAT4, '--total', 20), 20)
+                self.await_no_slots(NAT4)
+
+    def test_file_is_one_process_s(self):
+        second = self.net.run('sci', PROGRAM, '--config', self.dataplane.site, check=False)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn(f'{self.image}: process {self.dataplane.process.pid} has it', second.stderr)
+
+
+class Often(RestartCase):
+    """Many restarts under load, with another number of workers each time."""
+    restarts = int(os.environ.get('MARGAY_RESTARTS', '8'))
+
+    def test_restarts_under_load(self):
+        before = self.retransmitted()
+        talk = self.start_load(NAT4, '--hold', 50, '--talk')
+        self.assert_served(self.result(talk), 50)
+        load = self.start_load(NAT4, '--at-once', 20, '--timeout', 120)
+        gaps = []
+        for n in range(self.restarts):
+            time.sleep(0.5)
+            began = time.monotonic()
+            started = self.restart(workers=1 + n % 3)
+            gaps.append(time.monotonic() - began)
+            self.assertGreaterEqual(started['sessions'], 50)
+            self.assertEqual((started['refused'], started['damaged'], started['duplicate']), ('', 0, 0), started)
+        print(f'\n{len(gaps)} restarts, {max(gaps):.1f} s the longest, '
+              f'{self.retransmitted() - before} segments sent again')
+        told = self.finish_talk(talk)
+        self.assertEqual([row['ended'] for row in told.values()], [{}] * len(told))
+        load.send_signal(signal.SIGTERM)
+        result = self.result(load)
+        self.assertEqual(result['failures'], {})
+        self.assertGreater(result['ok'], 20 * self.restarts)
+        self.finish(load)
+        self.await_no_slots(NAT4, 30)
+        self.assert_audit_clean()
