@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a site file. Nothing may crash; an error is one line that begins with its place; what is accepted
-// reads the same once more after it has been written out in full.
+// Any bytes as a site file, read by both programs. Nothing may crash; an error is one line that begins with its place;
+// what one reader refuses the other refuses with the same words, but for its own keys; what is accepted reads the same
+// once more after it has been written out in full.
 
 #include <cctype>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "common/check.h"
 #include "common/site/site_reader.h"
+#include "control/site_reader.h"
 #include "tests/support/site_yaml.h"
 
 namespace {
@@ -32,8 +34,10 @@ bool has_place(std::string_view message) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto site = margay::parse_site(text, "f");
+  const auto control = margay::control::parse_site(text, "f");
+  MARGAY_CHECK(control || has_place(control.error().message));
   if (!site) {
-    MARGAY_CHECK(has_place(site.error().message));
+    MARGAY_CHECK(!control && site.error().message == control.error().message);
     return 0;
   }
   const std::string written = margay::test::site_yaml(*site);

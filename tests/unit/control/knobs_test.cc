@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each knob of Part C that belongs to the SCI's control plane: what is measured with its default, and with another
-// value (SCI-24, 36, 50, 51, 52, 65, 67, 100, 102, 103, 105, 109).
+// Each knob of Part C that belongs to the SCI's control plane, turned in the site file: what is measured with its
+// default, and with another value (SCI-24, 36, 50, 51, 52, 65, 67, 100, 102, 103, 105, 109).
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <string>
 #include <vector>
 
+#include "control/site_reader.h"
+#include "tests/support/site_text.h"
 #include "tests/unit/control/sci_rig.h"
 
 namespace margay::control {
@@ -14,12 +16,21 @@ namespace {
 
 using test::SciRig;
 
-SciSpec base() {
-  SciSpec config = test::two_instances();
-  config.health.readiness = ProbeConfig{.http = "x", .interval = 30 * kSecond};
-  config.health.performance = PerformanceConfig{.response_time = 500 * kMillisecond};
-  config.metrics.prometheus = "x";
-  return config;
+// One SCI with every check; what it leaves out has its default.
+const std::string kSite = margay::test::with_sci(R"(metrics: {prometheus: "http://{address}:9100/metrics"}
+    health:
+      liveness: {}
+      readiness: {http: "http://{address}:{port}/ready"}
+      performance: {response_time: 500ms}
+    report: {critical: {}}
+    computing_time: {})");
+
+SciSpec spec_of_file(const std::string& text) {
+  const auto site =
+      parse_site(margay::test::replaced(text, "dataplane:\n", "dataplane:\n  control: /x\n"), "site.yaml");
+  if (site) return site->scis[0];
+  ADD_FAILURE() << site.error().message << "\n" << text;
+  return {};
 }
 
 // Number of something in ten minutes, per instance, to the next multiple of five: jitter and phase move it by one.
@@ -36,10 +47,13 @@ uint64_t scrapes(SciRig& r) {
   r.run_for(600 * kSecond);
   return rounded(r.scrapes.size());
 }
+template <CheckKind kind>
 uint64_t probe_timeout_ms(SciRig& r) {
   r.settle();
-  r.run_for(10 * kSecond);
-  return (r.probes[0].second.deadline - r.probes[0].first) / kMillisecond;
+  r.run_for(60 * kSecond);
+  const auto probe =
+      std::find_if(r.probes.begin(), r.probes.end(), [](const auto& p) { return p.second.kind == kind; });
+  return (probe->second.deadline - probe->first) / kMillisecond;
 }
 // Liveness probes from the first failure to the verdict, that one included.
 uint64_t failures_to_unhealthy(SciRig& r) {
@@ -201,59 +215,53 @@ uint64_t computing_time(SciRig& r) {
 
 struct Knob {
   const char* name;
-  std::function<void(SciSpec&)> turn;
+  const char *at, *key;  // what comes behind which place of the file
   uint64_t (*measure)(SciRig&);
   uint64_t before, after;
 };
 
+constexpr const char *kSci = "cs_id: ARS", *kScrapes = "metrics: {", *kHealth = "health:", *kLiveness = "liveness: {",
+                     *kReadiness = "readiness: {", *kPerformance = "performance: {", *kReport = "report: {",
+                     *kCritical = "critical: {", *kComputingTime = "computing_time: {";
+
 const Knob kKnobs[] = {
-    {"sampling interval", [](SciSpec& c) { c.metrics.interval = 10 * kSecond; }, scrapes, 120, 60},
-    {"liveness interval", [](SciSpec& c) { c.health.liveness->interval = 10 * kSecond; }, liveness, 120, 60},
-    {"readiness interval", [](SciSpec& c) { c.health.readiness->interval = 10 * kSecond; }, readiness, 20, 60},
-    {"probe timeout", [](SciSpec& c) { c.health.liveness->timeout = c.health.readiness->timeout = 3 * kSecond; },
-     probe_timeout_ms, 1000, 3000},
-    {"fall", [](SciSpec& c) { c.health.liveness->fall = 5; }, failures_to_unhealthy, 3, 5},
-    {"rise", [](SciSpec& c) { c.health.liveness->rise = 4; }, passes_to_healthy, 4, 8},  // two steps
-    {"recovery", [](SciSpec& c) { c.health.recovery = Recovery::kDirect; }, steps_up, 2, 1},
-    {"confirm interval", [](SciSpec& c) { c.health.confirm_interval = 2 * kSecond; }, ms_between_failed_probes, 1000,
-     2000},
-    {"performance: CPU above", [](SciSpec& c) { c.health.performance->cpu->above = Share{0.8}; }, degraded_by_cpu_85, 0,
-     1},
-    {"performance: CPU for", [](SciSpec& c) { c.health.performance->cpu->time = 120 * kSecond; },
-     cpu_verdict_within_100s, 1, 0},
-    {"performance: interval", [](SciSpec& c) { c.health.performance->interval = 250 * kSecond; },
-     cpu_verdict_within_100s, 1, 0},
-    {"performance: response time", [](SciSpec& c) { c.health.performance->response_time = 200 * kMillisecond; },
-     slow_300ms, 0, 1},
-    {"performance: error rate", [](SciSpec& c) { c.health.performance->error_rate = Share{0.05}; }, errors_10_percent,
-     0, 1},
-    {"performance: fall", [](SciSpec& c) { c.health.performance->fall = 1; }, slow_checks_to_degraded, 3, 1},
-    {"performance: rise", [](SciSpec& c) { c.health.performance->rise = 5; }, fast_checks_to_healthy, 2, 5},
-    {"safety margin", [](SciSpec& c) { c.safety_margin = Share{0.8}; }, gas, 400, 320},
-    {"degradation factor", [](SciSpec& c) { c.degradation_factor = Share{0.25}; }, gas_degraded, 300, 250},
-    {"report interval", [](SciSpec& c) { c.report.interval = 45 * kSecond; }, report_interval_s, 60, 45},
-    {"GAS change", [](SciSpec& c) { c.report.gas_change = Share{0.05}; }, slots_to_report, 41, 21},
-    {"GAS absolute", [](SciSpec& c) { c.report.gas_absolute = 10; }, slots_to_report, 41, 11},
-    {"Computing Time change", [](SciSpec& c) { c.report.computing_time_change = Share{0.4}; }, ms_to_report, 21, 41},
-    {"burst", [](SciSpec& c) { c.report.rate.burst = 9; }, pulls_at_once, 5, 9},
-    {"rate", [](SciSpec& c) { c.report.rate.spacing = 2 * kSecond; }, pulls_in_ten_seconds_more, 10, 5},
-    {"critical burst", [](SciSpec& c) { c.report.critical.burst = 30; }, notices_at_once, 20, 30},
-    {"critical rate", [](SciSpec& c) { c.report.critical.spacing = 200 * kMillisecond; }, notices_in_a_second_more, 10,
-     5},
-    {"batch", [](SciSpec& c) { c.health.batch = 40 * kMillisecond; }, ms_from_change_to_report, 100, 40},
+    {"sampling interval", kScrapes, "interval: 10s, ", scrapes, 120, 60},
+    {"liveness interval", kLiveness, "interval: 10s", liveness, 120, 60},
+    {"readiness interval", kReadiness, "interval: 10s, ", readiness, 20, 60},
+    {"probe timeout", kLiveness, "timeout: 3s", probe_timeout_ms<CheckKind::kLiveness>, 1000, 3000},
+    {"probe timeout", kReadiness, "timeout: 3s, ", probe_timeout_ms<CheckKind::kReadiness>, 1000, 3000},
+    {"fall", kLiveness, "fall: 5", failures_to_unhealthy, 3, 5},
+    {"rise", kLiveness, "rise: 4", passes_to_healthy, 4, 8},  // two steps
+    {"recovery", kHealth, "\n      recovery: direct", steps_up, 2, 1},
+    {"confirm interval", kHealth, "\n      confirm_interval: 2s", ms_between_failed_probes, 1000, 2000},
+    {"performance: CPU above", kPerformance, "cpu: {above: 80%}, ", degraded_by_cpu_85, 0, 1},
+    {"performance: CPU for", kPerformance, "cpu: {for: 120s}, ", cpu_verdict_within_100s, 1, 0},
+    {"performance: interval", kPerformance, "interval: 250s, ", cpu_verdict_within_100s, 1, 0},
+    {"performance: response time", "response_time: ", "200ms} #", slow_300ms, 0, 1},
+    {"performance: error rate", kPerformance, "error_rate: 5%, ", errors_10_percent, 0, 1},
+    {"performance: fall", kPerformance, "fall: 1, ", slow_checks_to_degraded, 3, 1},
+    {"performance: rise", kPerformance, "rise: 5, ", fast_checks_to_healthy, 2, 5},
+    {"safety margin", kSci, "\n    safety_margin: 0.8", gas, 400, 320},
+    {"degradation factor", kSci, "\n    degradation_factor: 0.25", gas_degraded, 300, 250},
+    {"report interval", kReport, "interval: 45s, ", report_interval_s, 60, 45},
+    {"GAS change", kReport, "gas_change: 5%, ", slots_to_report, 41, 21},
+    {"GAS absolute", kReport, "gas_absolute: 10, ", slots_to_report, 41, 11},
+    {"Computing Time change", kReport, "computing_time_change: 40%, ", ms_to_report, 21, 41},
+    {"burst", kReport, "burst: 9, ", pulls_at_once, 5, 9},
+    {"rate", kReport, "rate: 2/s, ", pulls_in_ten_seconds_more, 10, 20},
+    {"critical burst", kCritical, "burst: 30", notices_at_once, 20, 30},
+    {"critical rate", kCritical, "rate: 5/s", notices_in_a_second_more, 10, 5},
+    {"batch", kHealth, "\n      batch: 40ms", ms_from_change_to_report, 100, 40},
     // (96 * 10 + 4 * 1000) / 100 = 49.6, and the median is below 20
-    {"Computing Time method", [](SciSpec& c) { c.computing_time.method = ComputingTimeMethod::kMedian; },
-     computing_time, 50, 0},
+    {"Computing Time method", kComputingTime, "method: median", computing_time, 50, 0},
 };
 
 TEST(Knobs, EachMovesWhatItIsFor_SCI52_SCI105) {
   for (const Knob& knob : kKnobs) {
     SCOPED_TRACE(knob.name);
-    SciRig as_before(base());
+    SciRig as_before(spec_of_file(kSite));
     EXPECT_EQ(knob.measure(as_before), knob.before) << "with the default";
-    SciSpec turned = base();
-    knob.turn(turned);
-    SciRig after(turned);
+    SciRig after(spec_of_file(margay::test::replaced(kSite, knob.at, std::string(knob.at) + knob.key)));
     EXPECT_EQ(knob.measure(after), knob.after) << "turned";
   }
 }

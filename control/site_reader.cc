@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/site_reader.h"
+
+#include "common/site/site_reader.h"
+#include "common/site/site_restart.h"
+#include "common/site/site_sections.h"
+#include "common/yaml_fields.h"
+#include "common/yaml_tree.h"
+#include "control/site_sections.h"
+
+namespace margay::control {
+namespace {
+
+constexpr size_t kPathBytesMax = 4095;
+constexpr size_t kSocketBytesMax = 107;  // sockaddr_un, with its zero
+
+constexpr Word<std::optional<Role>> kRoles[] = {{"sci", Role::kSci}, {"both", Role::kBoth}, {"c-sma", std::nullopt}};
+
+void read_http(const Field& http, std::optional<AddressPort>& listen) {
+  std::string text;
+  if (!is_map(http) || !require(http["listen"]) || !read_text(http["listen"], kPathBytesMax, text)) return;
+  const auto address = AddressPort::parse(text);
+  if (address) {
+    listen = *address;
+  } else {
+    http["listen"].fail_expected("an address with port such as 127.0.0.1:7480 or [::1]:7480");
+  }
+}
+
+void read_reports(const Field& field, ReportCopies& reports) {
+  std::string text;
+  if (!read_text(field, kPathBytesMax, text)) return;
+  if (text == "stdout") {
+    reports.to = ReportCopies::To::kStdout;
+  } else if (text.find('/') != std::string::npos) {
+    reports = {ReportCopies::To::kFile, text};
+  } else if (text != "none") {
+    field.fail_expected("stdout, none, or the path of a file with a '/' in it");
+  }
+}
+
+void read_own_parts(const Field& root, SiteSpec& spec) {
+  const Field control = root["control"];
+  read_text(root["state_directory"], kPathBytesMax, spec.state_directory);
+  read_built(control["role"], kRoles, spec.role);
+  read_text(control["cli"], kSocketBytesMax, spec.cli_socket);
+  read_http(control["http"], spec.http_listen);
+  read_reports(control["reports"], spec.reports);
+
+  const Field data_plane = root["dataplane"]["control"];
+  const std::string expected = "the socket of the data plane to join";
+  if (!data_plane.present()) {
+    data_plane.fail_missing("is missing, expected " + expected);
+  } else if (spec.site.control_socket.empty()) {
+    data_plane.fail_expected(expected);
+  }
+  for (size_t i = 0; i < spec.site.scis.size(); ++i) {
+    spec.scis.push_back(spec_of(spec.site.scis[i]));
+    read_sci(root["scis"][i], spec.scis.back());
+  }
+}
+
+}  // namespace
+
+Result<SiteSpec> parse_site(std::string_view text, const std::string& file) {
+  const auto tree = parse_yaml(text, file);
+  if (!tree) return tree.error();
+  auto site = read_site(*tree, file);
+  if (!site) return site.error();
+  SiteSpec spec;
+  spec.site = std::move(*site);
+  FieldErrors errors(file);
+  read_own_parts(Field(*tree, errors), spec);
+  if (errors.first()) return *errors.first();
+  return spec;
+}
+
+Result<SiteSpec> read_site_file(const std::string& path) {
+  const auto text = read_yaml_text(path);
+  if (!text) return text.error();
+  return parse_site(*text, path);
+}
+
+SciSpec spec_of(const SciConfig& config) {
+  SciSpec spec{.csci_id = config.csci_id, .cs_id = config.cs_id};
+  spec.degradation_factor = Share{config.degradation_factor};
+  for (const InstanceConfig& i : config.instances) {
+    spec.instances.push_back({.id = i.id,
+                              .address = i.address.format(),
+                              .port = i.port,
+                              .max_sessions = i.max_sessions,
+                              .weight = i.weight});
+  }
+  return spec;
+}
+
+std::vector<std::string> needs_restart(const SiteSpec& now, const SiteSpec& next) {
+  std::vector<std::string> keys = margay::needs_restart(now.site, next.site);
+  const auto compare = [&keys](const char* key, bool same) {
+    if (!same) keys.emplace_back(key);
+  };
+  const auto listen = [](const SiteSpec& spec) { return spec.http_listen ? spec.http_listen->format() : ""; };
+  compare("state_directory", now.state_directory == next.state_directory);
+  compare("control.role", now.role == next.role);
+  compare("control.cli", now.cli_socket == next.cli_socket);
+  compare("control.http.listen", listen(now) == listen(next));
+  compare("control.reports", now.reports == next.reports);
+  return keys;
+}
+
+}  // namespace margay::control

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Reads the site file for margay-control: what the data plane reads of it, by the same reader and with the same errors
+// (common/site/site_reader.h), and then what is the SCI's control plane's own. docs/site-file.md lists the keys.
+//
+// What is returned is complete and consistent. Set-up and reload only; any thread; no exception leaves these functions,
+// whatever the file holds.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/net.h"
+#include "common/result.h"
+#include "common/site/site_config.h"
+#include "control/sci/config.h"
+
+namespace margay::control {
+
+enum class Role : uint8_t { kSci, kBoth };  // kBoth: the C-SMA is not built yet, so that is kSci
+
+struct ReportCopies {
+  enum class To : uint8_t { kNobody, kStdout, kFile } to = To::kNobody;
+  std::string file = {};
+  bool operator==(const ReportCopies&) const = default;
+};
+
+struct SiteSpec {
+  SiteConfig site;            // its SCIs are what snapshots are made of; has a control_socket
+  std::vector<SciSpec> scis;  // one for each of `site.scis`, in its order
+  std::string state_directory = "/var/lib/margay";
+  Role role = Role::kBoth;
+  std::string cli_socket = "/run/margay/control.sock";
+  std::optional<AddressPort> http_listen = {};  // absent: no HTTP server
+  ReportCopies reports = {};                    // where JSON lines go
+};
+
+Result<SiteSpec> read_site_file(const std::string& path);
+
+// `file` is what errors call the text.
+Result<SiteSpec> parse_site(std::string_view text, const std::string& file);
+
+// The part of an SciSpec that the data plane is told too: names, addresses, limits, weights, the degradation factor.
+SciSpec spec_of(const SciConfig& config);
+
+// What a running margay-control cannot take over from a file that was read again, by its key; empty: all of it can.
+std::vector<std::string> needs_restart(const SiteSpec& now, const SiteSpec& next);
+
+}  // namespace margay::control
