@@ -29,7 +29,7 @@
 #include "common/monotonic.h"
 #include "common/shared_table/writer.h"
 #include "common/unix_socket.h"
-#include "dataplane/site_reader.h"
+#include "common/site/site_reader.h"
 
 namespace margay::test {
 namespace {
@@ -318,7 +318,7 @@ const std::map<std::string, Control::Deed> Control::kDeeds{
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  const auto site = dp::read_site_file(argv[2]);
+  const auto site = read_site_file(argv[2]);
   if (!site) {
     std::cerr << site.error().message << '\n';
     return 1;
