@@ -89,8 +89,6 @@ void read_port(const Field& field, PortConfig& port) {
   read_neighbours(field["neighbours"], port);
 }
 
-// The key may be left out, or say "none".
-// Whoever starts the data plane again may stand in another folder.
 void read_bindings(const Field& field, std::string& path) {
   if (!field.present() || !read_text(field, kPathBytesMax, path)) return;
   if (path == "none") {
