@@ -3,11 +3,13 @@
 // Run by hand when the inputs' format changes; the files are part of the repository.
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "common/shared_table/snapshot.h"
 #include "tests/packet/fixture.h"
+#include "tests/support/kept_site.h"
 
 namespace margay::test {
 namespace {
@@ -151,6 +153,31 @@ Bytes snapshot() {
   return bytes;
 }
 
+Bytes behind(Bytes first, std::span<const std::byte> rest) {
+  for (const std::byte b : rest) first.push_back(std::to_integer<uint8_t>(b));
+  return first;
+}
+
+// As bindings_fuzz.cc reads them: a whole image, a saved table, and the bindings of five clients.
+std::map<std::string, Bytes> bindings() {
+  const dp::ImageShape shape{1, 4, 1024};
+  PageBytes whole(shape.bytes());
+  dp::BindingsImage image(whole.span(), shape, kBootId, SmallSite::secret(), 1);
+  SmallSite site(short_lived_site(10));
+  MARGAY_CHECK(image.save(*site.table));
+  image.finish();
+  uint64_t table_bytes = 0;
+  std::memcpy(&table_bytes, whole.span().data() + 4096, sizeof table_bytes);
+  KeptSite kept(short_lived_site(10), 2, 32);
+  for (unsigned n = 1; n <= 5; ++n) {
+    const std::string client = "198.51.100." + std::to_string(n) + ":40000";
+    kept->send(0, tcp(client, "192.0.2.10:80").flags(kSyn).seq(1000).ether(kSiteRouter, kSitePort0));
+  }
+  return {{"image", behind({0, 0}, whole.span())},
+          {"table", behind({1, 0}, whole.span().subspan(4112, table_bytes))},
+          {"entries", behind({2, 2}, std::as_bytes(kept.entries(0)))}};
+}
+
 }  // namespace
 }  // namespace margay::test
 
@@ -166,5 +193,6 @@ int main(int argc, char** argv) {
   margay::test::write(root / "fast_path" / "neighbours", margay::test::neighbours());
   margay::test::write(root / "fast_path" / "changes", margay::test::changes());
   margay::test::write(root / "snapshot" / "two-scis", margay::test::snapshot());
+  for (const auto& [name, left] : margay::test::bindings()) margay::test::write(root / "bindings" / name, left);
   return 0;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/core/bindings_image.h"
 #include "dataplane/core/fast_path.h"
 #include "tests/support/packet_builder.h"
 #include "tests/support/test_arena.h"
@@ -54,7 +55,9 @@ inline dp::SiteConfig small_site(size_t instances, uint32_t max_sessions,
 
 class SmallSite {
  public:
-  explicit SmallSite(const dp::SiteConfig& site, uint32_t flows = 256, dp::WorkerIndex workers = 1)
+  // With an image, bindings lie in there. REQUIRES: as many workers and flows as it has.
+  explicit SmallSite(const dp::SiteConfig& site, uint32_t flows = 256, dp::WorkerIndex workers = 1,
+                     const dp::BindingsImage* image = nullptr)
       : arena_(size_t{64} << 20),
         shared(arena_, workers, std::max<size_t>(64, site.scis[0].instances.size()), site.scis.size()) {
     const MacAddress macs[] = {kSitePort0, kSitePort1};
@@ -65,9 +68,16 @@ class SmallSite {
       config.self = w;
       config.workers = workers;
       config.flows = flows;
-      for (size_t i = 0; i < config.secret.words.size(); ++i) config.secret.words[i] = 0x9e3779b97f4a7c15u * (i + 1);
+      config.secret = secret();
+      if (image != nullptr) config.entries = image->entries(w);
       fast_paths.push_back(std::make_unique<dp::FastPath>(config, shared, arena_, now));
     }
+  }
+
+  static dp::HashSecret secret() {
+    dp::HashSecret secret;
+    for (size_t i = 0; i < secret.words.size(); ++i) secret.words[i] = 0x9e3779b97f4a7c15u * (i + 1);
+    return secret;
   }
 
   dp::FastPath& worker(dp::WorkerIndex w = 0) { return *fast_paths[w]; }
