@@ -29,9 +29,9 @@ dp::InstanceConfig instance(const char* id, const char* address, uint32_t max_se
   return i;
 }
 
-std::unique_ptr<dp::SiteTable> build(const dp::SiteConfig& site) {
+std::unique_ptr<dp::SiteTable> build(const dp::SiteConfig& site, bool waiting) {
   const MacAddress macs[] = {mac("02:00:00:00:0f:00"), mac("02:00:00:00:0f:01")};
-  return dp::SiteTable::build(site, macs);
+  return waiting ? dp::SiteTable::waiting_for_control(site, macs) : dp::SiteTable::build(site, macs);
 }
 
 dp::FastPathConfig fast_path_config(size_t self) {
@@ -107,11 +107,11 @@ Result<void> FakePorts::clear_stats(dp::PortIndex port) {
   return {};
 }
 
-CliPlane::CliPlane()
+CliPlane::CliPlane(bool waiting)
     : arena_(size_t{4} << 20),
       mailboxes_(kWorkers),
       shared(arena_, kWorkers, 8, 2),
-      plane(small_site(), build(small_site()), shared, mailboxes_, ports),
+      plane(small_site(), build(small_site(), waiting), shared, mailboxes_, ports),
       executor(table, control_, [this] { plane.begin_turn(); }) {
   plane.now = [] { return kNow; };
   shared.open_instances(plane.table());

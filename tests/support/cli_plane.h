@@ -41,7 +41,8 @@ class CliPlane {
   static constexpr uint32_t kFlows = 600;  // of a worker: more than two jobs of a scan
   static constexpr dp::Nanoseconds kNow = 1000 * dp::kSecond;
 
-  CliPlane();
+  // `waiting`: for a control plane's first snapshot.
+  explicit CliPlane(bool waiting = false);
   ~CliPlane();
   CliPlane(const CliPlane&) = delete;
   CliPlane& operator=(const CliPlane&) = delete;

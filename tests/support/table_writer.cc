@@ -307,7 +307,14 @@ const std::map<std::string, Control::Deed> Control::kDeeds{
     {"health", wrong([](Snapshot& s) { s.scis[0].instances[0].health = static_cast<HealthState>(9); })},
     {"limit",
      wrong([](Snapshot& s) { s.scis[0].instances[0].limit = s.scis[0].instances[0].config.max_sessions + 1; })},
-    {"address", wrong([](Snapshot& s) { s.scis[0].instances[0].config.address = *IpAddress::parse("198.18.0.1"); })},
+    {"moved", wrong([](Snapshot& s) { s.scis[0].instances[0].config.address = *IpAddress::parse("192.0.2.10"); })},
+    {"address", wrong([](Snapshot& s) {
+       shared_table::InstanceRecord far = s.scis[0].instances[0];
+       far.index = 500;
+       far.config.id = "si-x";
+       far.config.address = *IpAddress::parse("192.0.2.10");
+       s.scis[0].instances.push_back(far);
+     })},
     {"edit", edit_while_checked},
     {"truncate", truncate},
     {"deaf", read_nothing},

@@ -77,11 +77,6 @@ def text(cli, scis, workers=2, idle='sleep', flows=65536, devices=None, extra0=(
     def more(extra):
         return ''.join(f'\n      {line}' for line in extra)
 
-<<<<<<< HEAD
     return HEAD.format(cli=cli, control=control, bindings=bindings, workers=workers, idle=idle, flows=flows,
-=======
-    return HEAD.format(cli=cli, workers=workers, idle=idle, flows=flows, bindings=bindings,
->>>>>>> 3642657 (tests: images, files and adoption of bindings)
-                       device0=device0, device1=device1,
-                       extra0=more(extra0), extra1=more(extra1), forwarder=forwarder) + ''.join(
-                           s.text() for s in scis)
+                       device0=device0, device1=device1, extra0=more(extra0), extra1=more(extra1),
+                       forwarder=forwarder) + ''.join(s.text() for s in scis)

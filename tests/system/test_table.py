@@ -141,9 +141,10 @@ class Table(SystemCase):
             'other-generation': 'generation 2 in the snapshot, 3 in the commit',
             'old-generation': 'generation 1, expected above 1, which runs',
             'index': f'scis[{name}].instances[si-1]: index 65535, expected below 1024',
-            'health': 'scis[0].instances[0].health: 9, expected at most 3',
+            'health': 'scis[0].instances[0].health: 9, expected 0 to 3',
             'limit': 'limit 1001, expected at most max_sessions 1000',
-            'address': '198.18.0.1',
+            'address': f'scis[{name}].instances[si-x].address:',
+            'moved': "is si-1's in generation 1, expected a higher one for another instance",
             'short': 'ends',
         }
         others = {'truncate': 'sealed', 'edit': 'each taken or refused'}
