@@ -16,6 +16,7 @@ import sys
 
 RTE = r"(.*/)?rte_\w+\.h$"
 IMPURE = r"common/(rcu|log)\.h$|.*/(urcu|spdlog|fmt|yaml-cpp|nlohmann)[-./]"
+PROTOBUF = r".*\.pb\.h$|(.*/)?google/protobuf/"
 # (files that the wall stands around, what they must not read, in words)
 WALLS = (
     (r"(?!dataplane/dpdk/|bench/|tests/eal/)", RTE, "only dataplane/dpdk, the benches and the EAL tests may use DPDK"),
@@ -24,6 +25,7 @@ WALLS = (
     (r"control/", r"dataplane/", "control does not depend on the data plane"),
     (r"control/sci/", r"control/(?!sci/)", "the SCI's decisions depend on nothing else of control"),
     (r"control/sci/", IMPURE, "the SCI's decisions are pure: no RCU, no log, no other library"),
+    (r"(common|dataplane|control/sci)/", PROTOBUF, "only the adapters of the control plane may use Protobuf"),
     (r"dataplane/core/", r"dataplane/(?!core/)", "the core depends on nothing else of the data plane"),
     (r"dataplane/core/", IMPURE, "the core is pure: no RCU, no log, no other library"),
     (r"dataplane/cli/", r"dataplane/(dpdk|replay)/", "commands know ports through PortInspector alone"),
@@ -82,6 +84,7 @@ def try_itself():
         ("control/sci/sci.cc", "../common/health.h"),
         ("control/sci/sci.cc", "../control/sci/health.h"),
         ("control/agent.cc", "../control/sci/health.h"),
+        ("control/record/wire.cc", "proto/margay/v1/report.pb.h"),
     )
     forbidden = (
         ("dataplane/worker.cc", "/usr/include/dpdk/rte_mbuf.h"),
@@ -94,6 +97,9 @@ def try_itself():
         ("control/sci/sci.cc", "../control/agent.h"),
         ("control/sci/sci.cc", "../common/log.h"),
         ("control/sci/sci.cc", "/usr/include/nlohmann/json.hpp"),
+        ("control/sci/sci.cc", "proto/margay/v1/report.pb.h"),
+        ("common/net.cc", "/usr/include/google/protobuf/message.h"),
+        ("dataplane/worker.cc", "/usr/include/google/protobuf/message.h"),
         ("dataplane/core/parse.cc", "../dataplane/worker.h"),
         ("dataplane/core/parse.cc", "../common/rcu.h"),
         ("dataplane/core/parse.cc", "/usr/include/urcu/map/urcu-qsbr.h"),
