@@ -32,6 +32,7 @@ struct CheckResult {
   Outcome outcome{};
   Nanoseconds latency = 0;
   std::string detail;
+  bool operator==(const CheckResult&) const = default;
 };
 // The answer to a ScrapeRequest.
 struct ScrapeResult {
@@ -39,6 +40,7 @@ struct ScrapeResult {
   uint64_t serial = 0;
   bool ok = false;
   std::vector<Sample> samples;
+  bool operator==(const ScrapeResult&) const = default;
 };
 // The data plane's counters; instances that are not named keep theirs.
 struct LedgerCounts {
@@ -47,6 +49,7 @@ struct LedgerCounts {
   // What the data plane's operator has set over what a TableChanged told.
   std::optional<uint32_t> max_sessions = {};
   std::optional<Admin> admin = {};
+  bool operator==(const LedgerCounts&) const = default;
 };
 struct LedgerSample {
   struct Entry {
@@ -54,26 +57,40 @@ struct LedgerSample {
     LedgerCounts counts;
     // Times from request to first response, since the data plane's start; absent: as in the sample before.
     std::optional<Histogram> responses = {};
+    bool operator==(const Entry&) const = default;
   };
   std::vector<Entry> instances;
+  bool operator==(const LedgerSample&) const = default;
 };
 struct DataPlaneLost {  // dead or frozen: GAS is 0
   std::string why;
+  bool operator==(const DataPlaneLost&) const = default;
 };
-struct DataPlaneBack {};  // its next LedgerSample counts again
+struct DataPlaneBack {  // its next LedgerSample counts again
+  bool operator==(const DataPlaneBack&) const = default;
+};
 struct OperatorDrain {
   std::optional<std::string> id;  // absent: the whole SCI
   bool on = true;
+  bool operator==(const OperatorDrain&) const = default;
 };
 struct SecurityNotice {
   std::string what;
+  bool operator==(const SecurityNotice&) const = default;
 };
 struct ConfigChanged {  // of the same CSCI-ID
   SciSpec config;
+  bool operator==(const ConfigChanged&) const = default;
 };
-struct Pull {};  // the C-SMA asks
-struct Stop {};
-struct Tick {};
+struct Pull {  // the C-SMA asks
+  bool operator==(const Pull&) const = default;
+};
+struct Stop {
+  bool operator==(const Stop&) const = default;
+};
+struct Tick {
+  bool operator==(const Tick&) const = default;
+};
 
 using Event = std::variant<CheckResult, ScrapeResult, LedgerSample, DataPlaneLost, DataPlaneBack, OperatorDrain,
                            SecurityNotice, ConfigChanged, Pull, Stop, Tick>;

@@ -44,6 +44,7 @@ struct Sample {
   Metric metric{};
   SampleKind kind{};  // a counter becomes its rate per second
   double value = 0;
+  bool operator==(const Sample&) const = default;
 };
 
 // A measured number of seconds; at most 100 days of them.
