@@ -59,7 +59,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     tests = pathlib.Path(sys.argv[1])
-    sources = [f for f in sorted(tests.rglob("*")) if f.suffix in (".cc", ".h", ".py")]
+    sources = [f for f in sorted(tests.rglob("*")) if f.suffix in (".cc", ".h", ".py", ".expected")]
     sources = [f for f in sources if f.parent.name != "conformance"]
     rows = named_rows((str(f.relative_to(tests)), f.read_text()) for f in sources)
     met, bad = claims((pathlib.Path(__file__).parent / "rows_met.txt").read_text())
