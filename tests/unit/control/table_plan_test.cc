@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+// From site and health to snapshots. The model of the data plane is the contract of common/shared_table/snapshot.h:
+// whole SCIs, base and generation, an index another instance had only with a higher generation and out of use.
+#include "control/table/table_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/seed.h"
+
+namespace margay::control {
+namespace {
+
+using shared_table::CountersShape;
+using shared_table::InstanceRecord;
+using shared_table::SciRecord;
+using shared_table::Snapshot;
+using test::Random;
+
+InstanceConfig instance(const std::string& id, uint16_t port) {
+  InstanceConfig i;
+  i.id = id;
+  i.address.bytes[15] = 7;
+  i.port = port;
+  i.max_sessions = 100;
+  return i;
+}
+
+SciConfig sci(const std::string& name, std::vector<InstanceConfig> instances) {
+  SciConfig s;
+  s.csci_id = name;
+  s.cs_id = "cs";
+  s.endpoints = {Endpoint{IpAddress{}, 80, Protocol::kTcp}};
+  s.instances = std::move(instances);
+  return s;
+}
+
+TableChanged health_of(const std::string& id, HealthState state, uint32_t limit, Nanoseconds since = 5) {
+  return {.changed = {{.id = id, .health = state, .health_since = since, .limit = limit, .weight = 1}}, .removed = {}};
+}
+
+const InstanceRecord& record(const TablePlan& plan, const std::string& name, const std::string& id) {
+  for (const InstanceRecord& i : plan.scis().at(name).instances) {
+    if (i.config.id == id) return i;
+  }
+  ADD_FAILURE() << name << " has no " << id;
+  static const InstanceRecord kNone;
+  return kNone;
+}
+
+// A data plane as the plan may know it.
+struct DataPlane {
+  std::map<uint32_t, SciRecord> scis;
+  struct Seen {
+    std::string who;
+    uint16_t generation = 0;
+    bool in_use = false;
+  };
+  std::map<uint32_t, Seen> instances;
+  uint64_t generation = 0;
+
+  static std::string who(const SciRecord& s, const InstanceRecord& i) {
+    return std::to_string(s.index) + s.policy.csci_id + "/" + i.config.id + ":" + std::to_string(i.config.port);
+  }
+
+  std::string refusal(const Snapshot& s) const {
+    if (s.generation <= generation) return "generation";
+    if (s.base != 0 && s.base != generation) return "base";
+    for (const uint32_t index : s.removed) {
+      if (scis.count(index) == 0) return "removed";
+    }
+    for (const SciRecord& sci : s.scis) {
+      for (const InstanceRecord& i : sci.instances) {
+        const auto seen = instances.find(i.index);
+        if (seen == instances.end()) continue;
+        const bool same = seen->second.who == who(sci, i);
+        if (same && seen->second.generation == i.generation) continue;
+        if (i.generation <= seen->second.generation) return "generation of " + i.config.id;
+        if (seen->second.in_use) return i.config.id + " in use";
+      }
+    }
+    return {};
+  }
+
+  void apply(const Snapshot& s) {
+    generation = s.generation;
+    if (s.base == 0) scis.clear();
+    for (const uint32_t index : s.removed) scis.erase(index);
+    for (const SciRecord& sci : s.scis) {
+      scis[sci.index] = sci;
+      for (const InstanceRecord& i : sci.instances) {
+        Seen& seen = instances[i.index];
+        seen = {who(sci, i), i.generation, seen.who == who(sci, i) && seen.in_use};
+      }
+    }
+  }
+
+  Snapshot running() const {
+    Snapshot s{.generation = generation, .base = 0, .scis = {}, .removed = {}};
+    for (const auto& [index, sci] : scis) s.scis.push_back(sci);
+    return s;
+  }
+
+  IndexPool::Counts counts(CountersShape capacity = {.workers = 1, .instances = 64, .scis = 16}) const {
+    return {capacity, [this](uint32_t i) { return instances.count(i) > 0 && instances.at(i).in_use; },
+            [this](uint32_t i) { return instances.count(i) > 0 ? instances.at(i).generation : uint16_t{0}; }};
+  }
+};
+
+std::map<uint32_t, SciRecord> complete(const TablePlan& plan) {
+  std::map<uint32_t, SciRecord> all;
+  for (const auto& [name, sci] : plan.scis()) all[sci.index] = sci;
+  return all;
+}
+
+// Commits what is pending; the data plane takes it, and every worker passes it.
+void settle(TablePlan& plan, DataPlane& plane) {
+  while (plan.pending()) {
+    const Snapshot s = plan.next();
+    ASSERT_EQ(plane.refusal(s), "");
+    plan.committed(s);
+    plane.apply(s);
+    plan.taken();
+    plan.acked(s.generation);
+  }
+}
+
+TEST(TablePlan, TheFirstCommitIsCompleteAndTheNextTellsWhatChanged) {
+  TablePlan plan;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1)}), sci("b", {instance("y", 2)})}));
+  EXPECT_FALSE(plan.pending());  // nobody is there
+  ASSERT_TRUE(plan.adopt({}, {.capacity = {1, 8, 8}}));
+  ASSERT_TRUE(plan.pending());
+  const Snapshot first = plan.next();
+  EXPECT_EQ(first.generation, 1u);
+  EXPECT_EQ(first.base, 0u);
+  ASSERT_EQ(first.scis.size(), 2u);
+  EXPECT_EQ(first.scis[0].instances[0].health, HealthState::kUnknown);
+  EXPECT_EQ(first.scis[0].instances[0].limit, 0u);
+  plan.committed(first);
+  EXPECT_FALSE(plan.pending());
+  plan.apply("b", health_of("y", HealthState::kHealthy, 100));
+  EXPECT_FALSE(plan.pending());  // one at a time
+  plan.taken();
+  ASSERT_TRUE(plan.pending());
+  const Snapshot second = plan.next();
+  EXPECT_EQ(second.generation, 2u);
+  EXPECT_EQ(second.base, 1u);
+  ASSERT_EQ(second.scis.size(), 1u);
+  EXPECT_EQ(second.scis[0].policy.csci_id, "b");
+  EXPECT_EQ(second.scis[0].instances[0].health, HealthState::kHealthy);
+  EXPECT_EQ(second.scis[0].instances[0].limit, 100u);
+  EXPECT_TRUE(second.removed.empty());
+}
+
+TEST(TablePlan, AnScIThatGoesIsRemovedByItsIndex) {
+  TablePlan plan;
+  DataPlane plane;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1)}), sci("b", {instance("y", 2)})}));
+  ASSERT_TRUE(plan.adopt({}, plane.counts()));
+  settle(plan, plane);
+  const uint32_t gone = plan.scis().at("a").index;
+  ASSERT_TRUE(plan.configure({sci("b", {instance("y", 2)})}));
+  ASSERT_TRUE(plan.pending());
+  EXPECT_EQ(plan.next().removed, std::vector<uint32_t>{gone});
+  EXPECT_TRUE(plan.next().scis.empty());
+}
+
+TEST(TablePlan, AnInstanceKeepsItsIndexAndAnotherAddressIsAnotherInstance) {
+  TablePlan plan;
+  DataPlane plane;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1), instance("y", 2)})}));
+  ASSERT_TRUE(plan.adopt({}, plane.counts()));
+  plan.apply("a", health_of("x", HealthState::kHealthy, 100));
+  plan.apply("a", health_of("y", HealthState::kDegraded, 50));
+  settle(plan, plane);
+  const InstanceRecord x = record(plan, "a", "x"), y = record(plan, "a", "y");
+  InstanceConfig smaller = instance("y", 2);
+  smaller.max_sessions = 30;
+  ASSERT_TRUE(plan.configure({sci("a", {smaller, instance("x", 9), instance("z", 3)})}));
+  EXPECT_EQ(record(plan, "a", "y").index, y.index);
+  EXPECT_EQ(record(plan, "a", "y").generation, y.generation);
+  EXPECT_EQ(record(plan, "a", "y").health, HealthState::kDegraded);
+  EXPECT_EQ(record(plan, "a", "y").limit, 30u);  // never above max_sessions
+  EXPECT_NE(record(plan, "a", "x").index, x.index);
+  EXPECT_EQ(record(plan, "a", "x").health, HealthState::kUnknown);
+  settle(plan, plane);
+}
+
+TEST(TablePlan, AFreedIndexWaitsForWorkersAndBindings) {
+  TablePlan plan;
+  DataPlane plane;
+  const CountersShape two{.workers = 1, .instances = 2, .scis = 2};
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1), instance("y", 2)})}));
+  ASSERT_TRUE(plan.adopt({}, plane.counts(two)));
+  settle(plan, plane);
+  const InstanceRecord x = record(plan, "a", "x");
+  plane.instances[x.index].in_use = true;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("y", 2)})}));
+  const Snapshot without = plan.next();
+  plan.committed(without);
+  plane.apply(without);
+  plan.taken();
+  const auto with_z = std::vector{sci("a", {instance("y", 2), instance("z", 3)})};
+  plane.instances[x.index].in_use = false;
+  EXPECT_FALSE(plan.configure(with_z));  // not every worker has passed it
+  plan.acked(without.generation);
+  plane.instances[x.index].in_use = true;
+  const auto full = plan.configure(with_z);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().message, "scis[a].instances[z]: the data plane has room for 2 instances, and none is left");
+  EXPECT_EQ(plan.scis().at("a").instances.size(), 1u);  // whole or not at all
+  plane.instances[x.index].in_use = false;
+  ASSERT_TRUE(plan.configure(with_z));
+  EXPECT_EQ(record(plan, "a", "z").index, x.index);
+  EXPECT_EQ(record(plan, "a", "z").generation, x.generation + 1);
+  settle(plan, plane);
+}
+
+TEST(TablePlan, TooManyIsAnErrorByName) {
+  TablePlan plan;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1)}), sci("b", {})}));
+  const auto adopted = plan.adopt({}, {.capacity = {1, 8, 1}});
+  ASSERT_FALSE(adopted);
+  EXPECT_EQ(adopted.error().message, "scis[b]: the data plane has room for 1 SCIs, and none is left");
+  EXPECT_FALSE(plan.pending());
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1)})}));
+  EXPECT_TRUE(plan.pending());
+}
+
+TEST(TablePlan, WhatDoesNotFitABufferIsAnErrorByName) {
+  TablePlan plan;
+  std::vector<InstanceConfig> many;
+  for (uint32_t n = 0; n < 60'000; ++n) {
+    std::string id = std::to_string(n);
+    id.resize(kIdBytesMax, '-');
+    many.push_back(instance(id, 1));
+  }
+  const auto done = plan.configure({sci("small", {}), sci("x-large", many)});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message.substr(0, 14), "scis[x-large]:") << done.error().message;
+}
+
+TEST(TablePlan, AChangeOfModeIsAnotherSci) {
+  TablePlan plan;
+  DataPlane plane;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1)})}));
+  ASSERT_TRUE(plan.adopt({}, plane.counts()));
+  plan.apply("a", health_of("x", HealthState::kHealthy, 100));
+  settle(plan, plane);
+  const SciRecord before = plan.scis().at("a");
+  SciConfig other = sci("a", {instance("x", 1)});
+  other.mode = Mode::kL2Dsr;
+  ASSERT_TRUE(plan.configure({other}));
+  EXPECT_NE(plan.scis().at("a").index, before.index);
+  EXPECT_NE(record(plan, "a", "x").index, before.instances[0].index);
+  EXPECT_EQ(record(plan, "a", "x").health, HealthState::kHealthy);
+  EXPECT_EQ(plan.next().removed, std::vector<uint32_t>{before.index});
+}
+
+TEST(TablePlan, ATakeOverKeepsPlacesAndKnowsHealthByAge) {
+  TablePlan before;
+  DataPlane plane;
+  const SciConfig config = sci("a", {instance("x", 1), instance("y", 2), instance("z", 3)});
+  ASSERT_TRUE(before.configure({config}));
+  ASSERT_TRUE(before.adopt({}, plane.counts()));
+  before.apply("a", health_of("y", HealthState::kUnhealthy, 0, 40 * kSecond));
+  before.apply("a", {.changed = {{.id = "x",
+                                  .health = HealthState::kDegraded,
+                                  .health_since = 30 * kSecond,
+                                  .serves_since = 10 * kSecond,
+                                  .admin = Admin::kDraining,
+                                  .drain_deadline = 90 * kSecond,
+                                  .limit = 50,
+                                  .weight = 1}},
+                     .removed = {}});
+  settle(before, plane);
+
+  const SciConfig moved = sci("a", {instance("x", 1), instance("y", 2), instance("z", 4)});
+  const std::vector<Sci::Known> known = known_of(plane.running(), moved, 50 * kSecond);
+  ASSERT_EQ(known.size(), 2u);  // z is another one now
+  EXPECT_EQ(known[0].id, "x");
+  EXPECT_EQ(known[0].health.state, HealthState::kDegraded);
+  EXPECT_EQ(known[0].health.age, 20 * kSecond);
+  EXPECT_EQ(known[0].health.serves_age, 40 * kSecond);
+  EXPECT_EQ(known[0].drain_deadline, 90 * kSecond);
+  EXPECT_EQ(known[1].health.state, HealthState::kUnhealthy);
+  EXPECT_EQ(known[1].health.age, 10 * kSecond);
+  EXPECT_EQ(known_of(plane.running(), moved, kSecond)[0].health.age, 0u);  // a clock that lies
+
+  TablePlan after;
+  ASSERT_TRUE(after.configure({config}));
+  ASSERT_TRUE(after.adopt(plane.running(), plane.counts()));
+  EXPECT_EQ(complete(after).begin()->first, complete(before).begin()->first);
+  for (const char* id : {"x", "y", "z"}) {
+    EXPECT_EQ(record(after, "a", id).index, record(before, "a", id).index);
+    EXPECT_EQ(record(after, "a", id).generation, record(before, "a", id).generation);
+  }
+  EXPECT_GT(after.next().generation, plane.generation);
+  EXPECT_EQ(plane.refusal(after.next()), "");
+}
+
+TEST(TablePlan, ARefusedChangeOfTheSiteDoesNotHoldUpHealth) {
+  TablePlan plan;
+  DataPlane plane;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1)}), sci("b", {instance("y", 2)})}));
+  ASSERT_TRUE(plan.adopt({}, plane.counts()));
+  settle(plan, plane);
+  const auto taken = plane.scis;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1), instance("new", 7)}), sci("c", {instance("z", 3)})}));
+  const InstanceRecord offered = record(plan, "a", "new");
+  plan.committed(plan.next());
+  plan.refused();
+  EXPECT_TRUE(plan.holds_back());
+  EXPECT_NE(record(plan, "a", "new").index, offered.index);  // its place may have been the reason
+  plan.apply("a", health_of("x", HealthState::kHealthy, 100));
+  const Snapshot held = plan.next();
+  EXPECT_EQ(held.base, 0u);
+  auto expected = taken;
+  expected.begin()->second.instances[0].health = HealthState::kHealthy;
+  expected.begin()->second.instances[0].health_since = 5;
+  expected.begin()->second.instances[0].limit = 100;
+  ASSERT_EQ(plane.refusal(held), "");
+  plane.apply(held);
+  EXPECT_EQ(plane.scis, expected);
+  plan.committed(held);
+  plan.taken();
+  plan.retry();
+  settle(plan, plane);
+  EXPECT_EQ(plane.scis, complete(plan));
+}
+
+class RandomSite {
+ public:
+  explicit RandomSite(Random& random) : random_(random) {}
+
+  std::vector<SciConfig> change() {
+    const std::string name(1, static_cast<char>('a' + random_.below(5)));
+    if (random_.one_in(6)) {
+      site_.erase(name);
+    } else {
+      SciConfig& s = site_.try_emplace(name, sci(name, {})).first->second;
+      const std::string id = "i" + std::to_string(random_.below(8));
+      std::erase_if(s.instances, [&](const InstanceConfig& i) { return i.id == id; });
+      if (!random_.one_in(3)) s.instances.push_back(instance(id, static_cast<uint16_t>(1 + random_.below(3))));
+      if (random_.one_in(20)) s.mode = s.mode == Mode::kNat ? Mode::kL2Dsr : Mode::kNat;
+      if (random_.one_in(5)) s.ramp = random_.below(9);
+    }
+    std::vector<SciConfig> scis;
+    for (const auto& [key, s] : site_) scis.push_back(s);
+    return scis;
+  }
+
+ private:
+  Random& random_;
+  std::map<std::string, SciConfig> site_;
+};
+
+// The data plane refuses at times, loses its control plane at times; instances are in use at random.
+TEST(TablePlan, DeltasComeToTheCompleteTable) {
+  const uint64_t seed = test::test_seed();
+  SCOPED_TRACE(test::seed_text(seed));
+  Random random(seed);
+  RandomSite site(random);
+  DataPlane plane;
+  auto plan = std::make_unique<TablePlan>();
+  ASSERT_TRUE(plan->adopt({}, plane.counts()));
+  std::vector<SciConfig> scis;
+  uint64_t compared = 0, refused = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    if (random.one_in(3)) {
+      const auto changed = site.change();
+      if (plan->configure(changed)) scis = changed;
+    }
+    const std::string name(1, static_cast<char>('a' + random.below(5)));
+    const auto state = static_cast<HealthState>(random.below(4));
+    plan->apply(name, health_of("i" + std::to_string(random.below(8)), state, random.below(200)));
+    for (auto& [index, seen] : plane.instances) seen.in_use = random.one_in(4);
+    if (random.one_in(200)) {  // another control plane
+      plan = std::make_unique<TablePlan>();
+      ASSERT_TRUE(plan->configure(scis));
+      (void)plan->adopt(plane.running(), plane.counts());
+    }
+    if (!plan->pending()) continue;
+    const Snapshot s = plan->next();
+    const auto decoded = shared_table::decode(shared_table::encode(s));
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    plan->committed(s);
+    if (random.one_in(10) || !plane.refusal(s).empty()) {
+      ++refused;
+      plan->refused();
+      if (random.one_in(2)) plan->retry();
+      continue;
+    }
+    plane.apply(s);
+    plan->taken();
+    if (!random.one_in(3)) plan->acked(s.generation);
+    if (plan->holds_back()) {
+      plan->retry();
+      continue;
+    }
+    ASSERT_EQ(plane.scis, complete(*plan)) << "step " << step;
+    ++compared;
+  }
+  EXPECT_GT(compared, 5'000u);
+  EXPECT_GT(refused, 500u);
+}
+
+}  // namespace
+}  // namespace margay::control
