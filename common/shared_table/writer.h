@@ -5,6 +5,9 @@
 // snapshots through the buffers it was given. Trusts nothing that comes over the socket: sizes and seals of the shared
 // memory, every message, and the running snapshot are looked at before use.
 //
+// A message that the protocol has no place for ends the connection: a buffer given back that was not lent, an answer or
+// ack for a generation that was never committed, an ack that goes back, more messages at once than there is reason for.
+//
 // One thread at a time; only connect() may block, for at most its patience.
 
 #include <array>
@@ -14,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "common/shared_table/counters.h"
 #include "common/shared_table/memory_file.h"
 #include "common/shared_table/messages.h"
 #include "common/shared_table/snapshot.h"
@@ -22,7 +26,10 @@ namespace margay::shared_table {
 
 class Writer {
  public:
+  static constexpr size_t kMessagesMax = 2 * kWorkersMax;  // at once
+
   struct News {
+    std::optional<uint64_t> taken;  // the last one
     std::optional<uint64_t> acked;  // every worker uses this generation or a later one
     struct Refused {
       uint64_t generation = 0;
@@ -34,6 +41,11 @@ class Writer {
     std::string why;
   };
 
+  // Our end of the socket; the data plane's welcome is still to come. Never waits.
+  static Result<Fd> call(const std::string& path);
+  // The welcome is there to be read. Never waits. `path` is what errors name.
+  static Result<std::unique_ptr<Writer>> welcomed(const std::string& path, Fd socket);
+  // Both.
   static Result<std::unique_ptr<Writer>> connect(const std::string& path, std::chrono::milliseconds patience);
 
   // What ran when we connected, empty when the data plane had no snapshot.
@@ -51,11 +63,14 @@ class Writer {
   Writer(Fd socket, MemoryFile buffers, MemoryFile counters)
       : socket_(std::move(socket)), buffers_(std::move(buffers)), counters_(std::move(counters)) {}
   void take(const Message& message, News& news);
+  void take_answer(const Message& message, News& news);
+  void take_ack(uint64_t generation, News& news);
 
   Fd socket_;
   MemoryFile buffers_, counters_;
   std::optional<Snapshot> running_;
-  std::array<bool, kBuffers> lent_{};
+  std::array<uint64_t, kBuffers> lent_{};  // generation that lies there, 0: the buffer is ours
+  uint64_t last_ = 0, acked_ = 0;          // generations: committed, or found running
 };
 
 }  // namespace margay::shared_table
