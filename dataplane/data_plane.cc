@@ -96,7 +96,7 @@ void DataPlane::set(InstanceIndex i, const std::function<void(Override&)>& edit)
     edit(set);
     if (set.admin && *set.admin == record_of(next, i).admin && *set.admin == Admin::kEnabled) set.admin.reset();
     settle(next, i);
-    shared.settings[i].set(set.empty() ? 0 : set.pack());
+    shared.settings[i].set(set.pack());
     if (set.empty()) overrides_.erase(i);
     charge(next, i);
   });
@@ -138,7 +138,10 @@ void DataPlane::charge(const SiteTable& next, InstanceIndex i) {
   }
   const bool is_new = i >= current_->instances.size() || current_->instances[i].si_id.empty() ||
                       current_->instances[i].generation != instance.generation;
-  if (is_new) return shared.open(next, i);
+  if (is_new) {
+    shared.settings[i].set(unset(instance));
+    return shared.open(next, i);
+  }
   shared.set_limit(next, i, instance.limit);
 }
 
@@ -167,7 +170,7 @@ Result<void> DataPlane::apply(const Snapshot& snapshot) {
     const auto set = overrides_.find(i);
     const Instance& instance = (*next)->instances[i];
     if (set != overrides_.end() && (instance.gone || set->second.generation != instance.generation)) {
-      shared.settings[i].set(0);
+      shared.settings[i].set(unset(instance));
       overrides_.erase(set);
     } else if (set != overrides_.end()) {
       settle(**next, i);

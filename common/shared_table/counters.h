@@ -28,7 +28,7 @@ struct CountersShape {
 // What the operator of the data plane has set over what the control plane says of an instance, until it is cleared. In
 // one word, so that it is read whole.
 struct OperatorSetting {
-  uint16_t generation = 0;  // of the instance that it was meant for
+  uint16_t generation = 0;  // of the instance that has, or last had, the index; also where nothing is set
   std::optional<Admin> admin;
   std::optional<uint32_t> max_sessions;  // at most kSessionsMax
   std::optional<uint16_t> weight;
