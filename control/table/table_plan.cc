@@ -122,6 +122,7 @@ Result<void> TablePlan::configure(const std::vector<SciConfig>& scis) {
     if (next.count(name) == 0) changed_.insert(name);
   }
   wanted_ = std::move(next);
+  if (held_) retry();
   return {};
 }
 
@@ -203,7 +204,7 @@ Result<void> TablePlan::adopt(const std::optional<Snapshot>& running, IndexPool:
   return done;
 }
 
-bool TablePlan::pending() const { return attached_ && placed_ && !flying_ && (base_ == 0 || !changed_.empty()); }
+bool TablePlan::pending() const { return placed() && !flying_ && (base_ == 0 || !changed_.empty()); }
 
 // What the data plane took of an SCI, with the newest of the instances that still are as it knows them.
 SciRecord TablePlan::held_back(const SciRecord& taken) const {

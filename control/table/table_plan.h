@@ -59,7 +59,9 @@ class TablePlan {
   bool holds_back() const { return held_; }
   void acked(uint64_t generation) { pool_.acked(generation); }
 
-  // As it is to be; indices count while a data plane is there.
+  // Every SCI and instance has its place in the data plane that is there.
+  bool placed() const { return attached_ && placed_; }
+  // As it is to be; indices count while it is placed.
   const std::map<std::string, shared_table::SciRecord>& scis() const { return wanted_; }
   uint64_t generation() const { return generation_; }
 

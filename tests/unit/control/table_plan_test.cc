@@ -1,116 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// From site and health to snapshots. The model of the data plane is the contract of common/shared_table/snapshot.h:
-// whole SCIs, base and generation, an index another instance had only with a higher generation and out of use.
+// From site and health to snapshots.
 #include "control/table/table_plan.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/support/seed.h"
+#include "tests/unit/control/table_plan_rig.h"
 
 namespace margay::control {
 namespace {
-
-using shared_table::CountersShape;
-using shared_table::InstanceRecord;
-using shared_table::SciRecord;
-using shared_table::Snapshot;
-using test::Random;
-
-InstanceConfig instance(const std::string& id, uint16_t port) {
-  InstanceConfig i;
-  i.id = id;
-  i.address.bytes[15] = 7;
-  i.port = port;
-  i.max_sessions = 100;
-  return i;
-}
-
-SciConfig sci(const std::string& name, std::vector<InstanceConfig> instances) {
-  SciConfig s;
-  s.csci_id = name;
-  s.cs_id = "cs";
-  s.endpoints = {Endpoint{IpAddress{}, 80, Protocol::kTcp}};
-  s.instances = std::move(instances);
-  return s;
-}
-
-TableChanged health_of(const std::string& id, HealthState state, uint32_t limit, Nanoseconds since = 5) {
-  return {.changed = {{.id = id, .health = state, .health_since = since, .limit = limit, .weight = 1}}, .removed = {}};
-}
-
-const InstanceRecord& record(const TablePlan& plan, const std::string& name, const std::string& id) {
-  for (const InstanceRecord& i : plan.scis().at(name).instances) {
-    if (i.config.id == id) return i;
-  }
-  ADD_FAILURE() << name << " has no " << id;
-  static const InstanceRecord kNone;
-  return kNone;
-}
-
-// A data plane as the plan may know it.
-struct DataPlane {
-  std::map<uint32_t, SciRecord> scis;
-  struct Seen {
-    std::string who;
-    uint16_t generation = 0;
-    bool in_use = false;
-  };
-  std::map<uint32_t, Seen> instances;
-  uint64_t generation = 0;
-
-  static std::string who(const SciRecord& s, const InstanceRecord& i) {
-    return std::to_string(s.index) + s.policy.csci_id + "/" + i.config.id + ":" + std::to_string(i.config.port);
-  }
-
-  std::string refusal(const Snapshot& s) const {
-    if (s.generation <= generation) return "generation";
-    if (s.base != 0 && s.base != generation) return "base";
-    for (const uint32_t index : s.removed) {
-      if (scis.count(index) == 0) return "removed";
-    }
-    for (const SciRecord& sci : s.scis) {
-      for (const InstanceRecord& i : sci.instances) {
-        const auto seen = instances.find(i.index);
-        if (seen == instances.end()) continue;
-        const bool same = seen->second.who == who(sci, i);
-        if (same && seen->second.generation == i.generation) continue;
-        if (i.generation <= seen->second.generation) return "generation of " + i.config.id;
-        if (seen->second.in_use) return i.config.id + " in use";
-      }
-    }
-    return {};
-  }
-
-  void apply(const Snapshot& s) {
-    generation = s.generation;
-    if (s.base == 0) scis.clear();
-    for (const uint32_t index : s.removed) scis.erase(index);
-    for (const SciRecord& sci : s.scis) {
-      scis[sci.index] = sci;
-      for (const InstanceRecord& i : sci.instances) {
-        Seen& seen = instances[i.index];
-        seen = {who(sci, i), i.generation, seen.who == who(sci, i) && seen.in_use};
-      }
-    }
-  }
-
-  Snapshot running() const {
-    Snapshot s{.generation = generation, .base = 0, .scis = {}, .removed = {}};
-    for (const auto& [index, sci] : scis) s.scis.push_back(sci);
-    return s;
-  }
-
-  IndexPool::Counts counts(CountersShape capacity = {.workers = 1, .instances = 64, .scis = 16}) const {
-    return {capacity, [this](uint32_t i) { return instances.count(i) > 0 && instances.at(i).in_use; },
-            [this](uint32_t i) { return instances.count(i) > 0 ? instances.at(i).generation : uint16_t{0}; }};
-  }
-};
-
-std::map<uint32_t, SciRecord> complete(const TablePlan& plan) {
-  std::map<uint32_t, SciRecord> all;
-  for (const auto& [name, sci] : plan.scis()) all[sci.index] = sci;
-  return all;
-}
 
 // Commits what is pending; the data plane takes it, and every worker passes it.
 void settle(TablePlan& plan, DataPlane& plane) {
@@ -327,82 +224,6 @@ TEST(TablePlan, ARefusedChangeOfTheSiteDoesNotHoldUpHealth) {
   plan.retry();
   settle(plan, plane);
   EXPECT_EQ(plane.scis, complete(plan));
-}
-
-class RandomSite {
- public:
-  explicit RandomSite(Random& random) : random_(random) {}
-
-  std::vector<SciConfig> change() {
-    const std::string name(1, static_cast<char>('a' + random_.below(5)));
-    if (random_.one_in(6)) {
-      site_.erase(name);
-    } else {
-      SciConfig& s = site_.try_emplace(name, sci(name, {})).first->second;
-      const std::string id = "i" + std::to_string(random_.below(8));
-      std::erase_if(s.instances, [&](const InstanceConfig& i) { return i.id == id; });
-      if (!random_.one_in(3)) s.instances.push_back(instance(id, static_cast<uint16_t>(1 + random_.below(3))));
-      if (random_.one_in(20)) s.mode = s.mode == Mode::kNat ? Mode::kL2Dsr : Mode::kNat;
-      if (random_.one_in(5)) s.ramp = random_.below(9);
-    }
-    std::vector<SciConfig> scis;
-    for (const auto& [key, s] : site_) scis.push_back(s);
-    return scis;
-  }
-
- private:
-  Random& random_;
-  std::map<std::string, SciConfig> site_;
-};
-
-// The data plane refuses at times, loses its control plane at times; instances are in use at random.
-TEST(TablePlan, DeltasComeToTheCompleteTable) {
-  const uint64_t seed = test::test_seed();
-  SCOPED_TRACE(test::seed_text(seed));
-  Random random(seed);
-  RandomSite site(random);
-  DataPlane plane;
-  auto plan = std::make_unique<TablePlan>();
-  ASSERT_TRUE(plan->adopt({}, plane.counts()));
-  std::vector<SciConfig> scis;
-  uint64_t compared = 0, refused = 0;
-  for (int step = 0; step < 20'000; ++step) {
-    if (random.one_in(3)) {
-      const auto changed = site.change();
-      if (plan->configure(changed)) scis = changed;
-    }
-    const std::string name(1, static_cast<char>('a' + random.below(5)));
-    const auto state = static_cast<HealthState>(random.below(4));
-    plan->apply(name, health_of("i" + std::to_string(random.below(8)), state, random.below(200)));
-    for (auto& [index, seen] : plane.instances) seen.in_use = random.one_in(4);
-    if (random.one_in(200)) {  // another control plane
-      plan = std::make_unique<TablePlan>();
-      ASSERT_TRUE(plan->configure(scis));
-      (void)plan->adopt(plane.running(), plane.counts());
-    }
-    if (!plan->pending()) continue;
-    const Snapshot s = plan->next();
-    const auto decoded = shared_table::decode(shared_table::encode(s));
-    ASSERT_TRUE(decoded) << decoded.error().message;
-    plan->committed(s);
-    if (random.one_in(10) || !plane.refusal(s).empty()) {
-      ++refused;
-      plan->refused();
-      if (random.one_in(2)) plan->retry();
-      continue;
-    }
-    plane.apply(s);
-    plan->taken();
-    if (!random.one_in(3)) plan->acked(s.generation);
-    if (plan->holds_back()) {
-      plan->retry();
-      continue;
-    }
-    ASSERT_EQ(plane.scis, complete(*plan)) << "step " << step;
-    ++compared;
-  }
-  EXPECT_GT(compared, 5'000u);
-  EXPECT_GT(refused, 500u);
 }
 
 }  // namespace
