@@ -20,6 +20,12 @@ const InstanceRecord& record_of(const SiteTable& table, InstanceIndex i) {
   return *std::find_if(records.begin(), records.end(), [&](const InstanceRecord& r) { return r.index == i; });
 }
 
+// The word of an instance that nothing is set for.
+uint64_t unset(const Instance& instance) {
+  return shared_table::OperatorSetting{.generation = instance.generation, .admin = {}, .max_sessions = {}, .weight = {}}
+      .pack();
+}
+
 // Those that a snapshot may have changed.
 std::set<InstanceIndex> touched_by(const Snapshot& snapshot, const SiteTable& before, const SiteTable& after) {
   std::set<InstanceIndex> touched;

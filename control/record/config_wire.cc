@@ -90,17 +90,30 @@ void put(const MetricsConfig& metrics, v1::MetricsConfig& out) {
   const auto& [prometheus, interval, names] = metrics;
   out.set_prometheus(utf8(prometheus));
   control::put(interval, *out.mutable_interval());
-  for (const auto& [metric, series] : names) {
+  for (const auto& [metric, series, label, is, per, scale, complement] : names) {
     v1::MetricName& name = *out.add_names();
     name.set_metric(utf8(metric));
     name.set_series(utf8(series));
+    name.set_label(utf8(label));
+    name.set_is(utf8(is));
+    name.set_per(utf8(per));
+    name.set_scale(scale);
+    name.set_complement(complement);
   }
 }
 
 MetricsConfig take(WireReader& reader, const v1::MetricsConfig& in) {
   MetricsConfig metrics{.prometheus = in.prometheus()};
   if (in.has_interval()) metrics.interval = reader.duration("interval of metrics", in.interval(), 1);
-  for (const v1::MetricName& name : in.names()) metrics.names.push_back({name.metric(), name.series()});
+  for (const v1::MetricName& name : in.names()) {
+    metrics.names.push_back({.metric = name.metric(),
+                             .series = name.series(),
+                             .label = name.label(),
+                             .is = name.is(),
+                             .per = name.per(),
+                             .scale = name.has_scale() ? name.scale() : 1,
+                             .complement = name.complement()});
+  }
   return metrics;
 }
 

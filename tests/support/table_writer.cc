@@ -46,11 +46,11 @@ using shared_table::Writer;
 constexpr auto kPatience = 10s;
 
 // Every instance HEALTHY.
-Snapshot snapshot_of(const dp::SiteConfig& site) {
+Snapshot snapshot_of(const SiteConfig& site) {
   Snapshot snapshot;
   snapshot.generation = 1;
   uint32_t instances = 0;
-  for (const dp::SciConfig& sci : site.scis) {
+  for (const SciConfig& sci : site.scis) {
     shared_table::SciRecord& record = snapshot.scis.emplace_back();
     record.index = static_cast<uint32_t>(snapshot.scis.size() - 1);
     record.policy = sci;
@@ -108,7 +108,7 @@ struct Raw {
 
 class Control {
  public:
-  Control(std::string path, const dp::SiteConfig& site) : path_(std::move(path)), next_(snapshot_of(site)) {}
+  Control(std::string path, const SiteConfig& site) : path_(std::move(path)), next_(snapshot_of(site)) {}
 
   json run(const std::string& line) {
     std::istringstream words(line);
@@ -154,7 +154,7 @@ class Control {
         if (i.config.id != id) continue;
         i.health = kStates.at(state);
         i.health_since = monotonic_now();
-        i.limit = limit_of(i.health, Share(sci.policy.degradation_factor), i.config.max_sessions);
+        i.limit = limit_of(i.health, i.config.max_sessions, Share(sci.policy.degradation_factor));
         ++changed;
       }
     }

@@ -53,7 +53,7 @@ SciSpec spec(Random& r) {
               .readiness = maybe(r, probe(r)),
               .performance = maybe(r, performance(r)),
               .batch = time_from(r, 0)};
-  s.metrics = {.prometheus = name(r), .interval = time_from(r, 1), .names = {{name(r), name(r)}, {"a", "b"}}};
+  s.metrics = {.prometheus = name(r), .interval = time_from(r, 1), .names = {{name(r), name(r), name(r), name(r), name(r), 0.001, true}, {"a", "b"}}};
   s.computing_time = {.method = any(r, ComputingTimeMethod::kDynamic),
                       .window = time_from(r, 1),
                       .alpha = share(r, 1),
