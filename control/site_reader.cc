@@ -84,6 +84,7 @@ Result<SiteSpec> read_site_file(const std::string& path) {
 SciSpec spec_of(const SciConfig& config) {
   SciSpec spec{.csci_id = config.csci_id, .cs_id = config.cs_id};
   spec.degradation_factor = Share{config.degradation_factor};
+  spec.drain_deadline = config.drain_deadline;
   for (const InstanceConfig& i : config.instances) {
     spec.instances.push_back({.id = i.id,
                               .address = i.address.format(),

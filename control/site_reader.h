@@ -43,7 +43,8 @@ Result<SiteSpec> read_site_file(const std::string& path);
 // `file` is what errors call the text.
 Result<SiteSpec> parse_site(std::string_view text, const std::string& file);
 
-// The part of an SciSpec that the data plane is told too: names, addresses, limits, weights, the degradation factor.
+// The part of an SciSpec that the data plane is told too: names, addresses, limits, weights, the degradation factor,
+// the drain deadline.
 SciSpec spec_of(const SciConfig& config);
 
 // What a running margay-control cannot take over from a file that was read again, by its key; empty: all of it can.

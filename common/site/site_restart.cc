@@ -11,6 +11,7 @@ std::vector<std::string> needs_restart(const SiteConfig& now, const SiteConfig& 
   compare("site", now.site == next.site);
   compare("dataplane.cli", now.cli_socket == next.cli_socket);
   compare("dataplane.control", now.control_socket == next.control_socket);
+  compare("dataplane.bindings", now.bindings == next.bindings);
   compare("dataplane.workers", now.workers == next.workers);
   compare("dataplane.idle", now.idle == next.idle);
   compare("dataplane.flows", now.flows == next.flows);

@@ -24,6 +24,7 @@ TEST(SiteRestart, WhatTheDataPlaneTakesOnce) {
   EXPECT_EQ(keys(replaced(kSiteText, "edge-1", "edge-2")), Keys{"site"});
   EXPECT_EQ(keys(with_dataplane("cli: /x")), Keys{"dataplane.cli"});
   EXPECT_EQ(keys(with_dataplane("control: /x")), Keys{"dataplane.control"});
+  EXPECT_EQ(keys(with_dataplane("bindings: /x")), Keys{"dataplane.bindings"});
   EXPECT_EQ(keys(with_dataplane("workers: 2")), Keys{"dataplane.workers"});
   EXPECT_EQ(keys(with_dataplane("idle: sleep")), Keys{"dataplane.idle"});
   EXPECT_EQ(keys(with_dataplane("flows: 1000")), Keys{"dataplane.flows"});

@@ -62,10 +62,11 @@ TEST(ControlSiteReader, DefaultsArePartC_SCI52) {
   }
   EXPECT_EQ(h.performance->fall, 3u);
   EXPECT_EQ(h.performance->rise, 2u);
-  EXPECT_EQ(h.liveness->http, "");                 // a TCP connect
-  EXPECT_EQ(h.recovery, Recovery::kStepwise);      // D-24
-  EXPECT_EQ(h.confirm_interval, kSecond);          // D-24
-  EXPECT_EQ(h.batch, 100 * kMillisecond);          // D-50
+  EXPECT_EQ(h.liveness->http, "");             // a TCP connect
+  EXPECT_EQ(h.recovery, Recovery::kStepwise);  // D-24
+  EXPECT_EQ(h.confirm_interval, kSecond);      // D-24
+  EXPECT_EQ(h.batch, 100 * kMillisecond);      // D-50
+  EXPECT_EQ(spec.drain_deadline, 600 * kSecond);
   EXPECT_EQ(spec.safety_margin, Share{1.0});       // SCI-36 says 0.8; D-8: off
   EXPECT_EQ(spec.degradation_factor, Share{0.5});  // SCI-67
   EXPECT_EQ(spec.report.interval, 60 * kSecond);   // SCI-100
@@ -90,12 +91,14 @@ TEST(ControlSiteReader, WithoutItsKeyACheckIsNotMade) {
 }
 
 TEST(ControlSiteReader, WhatTheDataPlaneIsToldTooIsTakenFromThere) {
-  const std::string text = replaced(with_sci("degradation_factor: 0.25"), "10.1.0.11, max_sessions: 200",
-                                    "10.1.0.11, port: 8080, max_sessions: 7, weight: 3");
+  const std::string text =
+      replaced(with_sci("degradation_factor: 0.25\n    drain_deadline: 5s"), "10.1.0.11, max_sessions: 200",
+               "10.1.0.11, port: 8080, max_sessions: 7, weight: 3");
   const SiteSpec site = good(joining(replaced(text, "ARS", "\"cs 1\"")));
   const SciSpec& spec = site.scis[0];
   EXPECT_EQ(site.site.scis[0].degradation_factor, 0.25);
   EXPECT_EQ(spec.degradation_factor, Share{0.25});
+  EXPECT_EQ(spec.drain_deadline, 5 * kSecond);
   EXPECT_EQ(spec.csci_id, "192.0.2.10:80");
   EXPECT_EQ(spec.cs_id, "cs 1");
   ASSERT_EQ(spec.instances.size(), 2u);
@@ -271,8 +274,7 @@ TEST(ControlSiteReader, ReadsTheReferenceFile) {
   std::ifstream in(MARGAY_TEST_DATA "/reference_site.yaml");
   std::string text{std::istreambuf_iterator<char>(in), {}};
   for (const auto& [from, to] :
-       std::initializer_list<std::pair<const char*, const char*>>{{"bindings: /dev/hugepages/margay", "bindings: none"},
-                                                                  {"  gpu-0:", "# gpu-0:"},
+       std::initializer_list<std::pair<const char*, const char*>>{{"  gpu-0:", "# gpu-0:"},
                                                                   {"accelerators:", "# accelerators:"},
                                                                   {"mode: full-nat", "mode: nat"},
                                                                   {"    snat:", "    # snat:"},
