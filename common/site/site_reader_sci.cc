@@ -24,24 +24,39 @@ constexpr Word<std::optional<WhenFull>> kWhenFull[] = {
     {"reject", WhenFull::kReject}, {"queue", kNotBuilt}, {"degraded", kNotBuilt}, {"fallback", kNotBuilt}};
 constexpr Word<UnknownFlow> kUnknownFlow[] = {
     {"reset", UnknownFlow::kReset}, {"drop", UnknownFlow::kDrop}, {"adopt", UnknownFlow::kAdopt}};
+constexpr Word<OnUnhealthy> kOnUnhealthy[] = {
+    {"reset", OnUnhealthy::kReset}, {"rebind", OnUnhealthy::kRebind}, {"keep", OnUnhealthy::kKeep}};
 constexpr Word<Protocol> kProtocols[] = {{"tcp", Protocol::kTcp}, {"udp", Protocol::kUdp}};
 
 // Words of which the data plane has one only so far.
 enum class TheOne : uint8_t { kIt };
 constexpr Word<std::optional<TheOne>> kAffinityKeys[] = {
     {"5-tuple", TheOne::kIt}, {"client-ip", kNotBuilt}, {"quic-connection-id", kNotBuilt}};
-constexpr Word<std::optional<TheOne>> kOnUnhealthy[] = {
-    {"reset", TheOne::kIt}, {"rebind", kNotBuilt}, {"keep", kNotBuilt}};
 constexpr Word<std::optional<TheOne>> kSynCookies[] = {
     {"off", TheOne::kIt}, {"on-overflow", kNotBuilt}, {"always", kNotBuilt}};
 
-constexpr std::string_view kSciKeys[] = {"csci_id",           "cs_id",          "endpoints",
-                                         "protocol",          "mode",           "snat",
-                                         "balance",           "affinity",       "timers",
-                                         "when_full",         "queue",          "fallback",
-                                         "when_none_healthy", "on_unhealthy",   "unknown_flow",
-                                         "clients",           "provisional",    "syn_cookies",
-                                         "instances",         "drain_deadline", "degradation_factor"};
+constexpr std::string_view kSciKeys[] = {"csci_id",
+                                         "cs_id",
+                                         "endpoints",
+                                         "protocol",
+                                         "mode",
+                                         "snat",
+                                         "balance",
+                                         "affinity",
+                                         "timers",
+                                         "when_full",
+                                         "queue",
+                                         "fallback",
+                                         "when_none_healthy",
+                                         "on_unhealthy",
+                                         "unknown_flow",
+                                         "clients",
+                                         "provisional",
+                                         "syn_cookies",
+                                         "instances",
+                                         "drain_deadline",
+                                         "degradation_factor",
+                                         "ramp"};
 constexpr std::string_view kInstanceKeys[] = {"id",     "address",     "port",           "mac",        "max_sessions",
                                               "weight", "accelerator", "slots_per_flow", "preference", "vlan"};
 
@@ -176,11 +191,12 @@ void read_behaviour(const Field& field, SciConfig& sci) {
   read_built(field["balance"], kBalances, sci.balance);
   read_built(field["when_none_healthy"], kWhenNoneHealthy, sci.when_none_healthy);
   read_built(field["when_full"], kWhenFull, sci.when_full);
-  read_built(field["on_unhealthy"], kOnUnhealthy, one);
+  read_enum(field["on_unhealthy"], kOnUnhealthy, sci.on_unhealthy);
   read_built(field["syn_cookies"], kSynCookies, one);
   read_enum(field["unknown_flow"], kUnknownFlow, sci.unknown_flow);
   read_number(field["degradation_factor"], 0, 1, sci.degradation_factor);
   read_duration(field["drain_deadline"], 0, kTimerMax, sci.drain_deadline);
+  read_duration(field["ramp"], 0, kTimerMax, sci.ramp);
   const Field provisional = field["provisional"];
   if (!is_map(provisional)) return;
   refuse_unknown_keys(provisional, {"share"});

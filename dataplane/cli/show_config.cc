@@ -54,8 +54,8 @@ void show_forwarders(const DataPlane& plane, Reply& reply) {
 void show_scis(const DataPlane& plane, Reply& reply) {
   reply.table("scis",
               {"csci_id", "cs_id", "endpoints", "mode", "balance", "affinity_timeout", "embryonic", "closing",
-               "time_wait", "reset_grace", "unreplied", "when_none_healthy", "when_full", "unknown_flow",
-               "provisional_share", "drain_deadline"},
+               "time_wait", "reset_grace", "unreplied", "when_none_healthy", "when_full", "on_unhealthy",
+               "unknown_flow", "provisional_share", "drain_deadline", "ramp"},
               Reply::Layout::kBlocks);
   for (const Sci& s : plane.table().scis) {
     if (s.gone()) continue;
@@ -63,7 +63,8 @@ void show_scis(const DataPlane& plane, Reply& reply) {
                word_of(s.balance), seconds_of(s.affinity_timeout), seconds_of(s.timers.embryonic),
                seconds_of(s.timers.closing), seconds_of(s.timers.time_wait), seconds_of(s.timers.reset_grace),
                seconds_of(s.timers.unreplied), word_of(s.when_none_healthy), word_of(s.when_full),
-               word_of(s.unknown_flow), s.provisional_share, seconds_of(s.drain_deadline)});
+               word_of(s.on_unhealthy), word_of(s.unknown_flow), s.provisional_share, seconds_of(s.drain_deadline),
+               seconds_of(s.ramp)});
   }
 }
 

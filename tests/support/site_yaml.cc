@@ -69,10 +69,11 @@ void write_sci(std::ostream& out, const SciConfig& sci) {
       << "}\n    timers: {embryonic: " << milliseconds(t.embryonic) << ", closing: " << milliseconds(t.closing)
       << ", time_wait: " << milliseconds(t.time_wait) << ", reset_grace: " << milliseconds(t.reset_grace)
       << ", unreplied: " << milliseconds(t.unreplied) << "}\n    when_none_healthy: " << word_of(sci.when_none_healthy)
-      << "\n    when_full: " << word_of(sci.when_full) << "\n    unknown_flow: " << word_of(sci.unknown_flow)
+      << "\n    when_full: " << word_of(sci.when_full) << "\n    on_unhealthy: " << word_of(sci.on_unhealthy)
+      << "\n    unknown_flow: " << word_of(sci.unknown_flow)
       << "\n    provisional: {share: " << exact(sci.provisional_share * 100)
       << "%}\n    degradation_factor: " << exact(sci.degradation_factor)
-      << "\n    drain_deadline: " << milliseconds(sci.drain_deadline)
+      << "\n    drain_deadline: " << milliseconds(sci.drain_deadline) << "\n    ramp: " << milliseconds(sci.ramp)
       << "\n    instances:" << (sci.instances.empty() ? " []\n" : "\n");
   for (const InstanceConfig& i : sci.instances) {
     out << "      - {id: " << quoted(i.id) << ", address: " << quoted(i.address.format()) << ", port: " << i.port

@@ -173,6 +173,8 @@ TEST(SiteReader, ReadsEachKeyToItsBounds) {
       {with_sci("timers: {unreplied: 6s}"), sci([](const SciConfig& s) { return s.timers.unreplied; }), 6 * kSecond},
       {with_sci("drain_deadline: 0s"), drain, 0},
       {with_sci("drain_deadline: 24h"), drain, 86400 * kSecond},
+      {with_sci("ramp: 0s"), sci([](const SciConfig& s) { return s.ramp; }), 0},
+      {with_sci("ramp: 30s"), sci([](const SciConfig& s) { return s.ramp; }), 30 * kSecond},
       {with_sci("provisional: {share: 0%}"), percent, 0},
       {with_sci("provisional: {share: 100%}"), percent, 100},
   };
@@ -192,7 +194,9 @@ TEST(SiteReader, ReadsEachWord) {
   EXPECT_EQ(good(with_sci("when_none_healthy: degraded")).scis[0].when_none_healthy, WhenNoneHealthy::kDegraded);
   EXPECT_EQ(good(with_sci("when_none_healthy: reject")).scis[0].when_none_healthy, WhenNoneHealthy::kReject);
   EXPECT_EQ(good(with_sci("when_full: reject")).scis[0].when_full, WhenFull::kReject);
-  good(with_sci("on_unhealthy: reset"));
+  for (const OnUnhealthy word : {OnUnhealthy::kReset, OnUnhealthy::kRebind, OnUnhealthy::kKeep}) {
+    EXPECT_EQ(good(with_sci("on_unhealthy: " + std::string(word_of(word)))).scis[0].on_unhealthy, word);
+  }
   good(with_sci("degradation_factor: 0.5"));
   good(with_sci("syn_cookies: off"));
   good(with_sci("clients: {allow: [0.0.0.0/0, \"::/0\"]}"));
