@@ -124,12 +124,13 @@ TEST_F(DataPlaneTest, TheControlPlaneSeesWhatTheOperatorSet) {
   apply(running());
   EXPECT_EQ(setting(1).max_sessions, 40u) << "a snapshot leaves it alone";
   cli_.run("clear instance 192.0.2.10:80 si-2");
-  EXPECT_EQ(cli_.shared.settings[1].get(), 0u);
+  const OperatorSetting nothing_set{.generation = 1, .admin = {}, .max_sessions = {}, .weight = {}};
+  EXPECT_EQ(setting(1), nothing_set);
   cli_.run("set instance 192.0.2.10:80 si-2 weight 3");
   Snapshot without = running();
   without.scis[0].instances.pop_back();
   apply(without);
-  EXPECT_EQ(cli_.shared.settings[1].get(), 0u) << "it went with its instance";
+  EXPECT_EQ(setting(1), nothing_set) << "it went with its instance, whose generation stays known";
 }
 
 class FirstSnapshotTest : public ::testing::Test {
