@@ -102,7 +102,7 @@ void DataPlane::set(InstanceIndex i, const std::function<void(Override&)>& edit)
     edit(set);
     if (set.admin && *set.admin == record_of(next, i).admin && *set.admin == Admin::kEnabled) set.admin.reset();
     settle(next, i);
-    shared.settings[i].set(set.pack());
+    shared.settings[i].set(set.empty() ? unset(next.instances[i]) : set.pack());
     if (set.empty()) overrides_.erase(i);
     charge(next, i);
   });
