@@ -24,14 +24,17 @@ struct MultiDeleter {
 struct Asked {
   uint64_t ticket = 0;
   bool connect_only = false;
+  bool keep_body = true;
+  size_t received = 0;
   std::unique_ptr<CURL, EasyDeleter> easy;
   Prober::Answer answer;
 };
 
 size_t take_body(char* data, size_t, size_t bytes, void* to) {
-  std::string& body = static_cast<Asked*>(to)->answer.body;
-  if (bytes > Prober::kBodyMax - body.size()) return 0;  // libcurl ends the transfer
-  body.append(data, bytes);
+  Asked& asked = *static_cast<Asked*>(to);
+  if (bytes > Prober::kBodyMax - asked.received) return 0;  // libcurl ends the transfer
+  asked.received += bytes;
+  if (asked.keep_body) asked.answer.body.append(data, bytes);
   return bytes;
 }
 
@@ -131,6 +134,7 @@ void Prober::ask(const Question& q) {
   asked.ticket = q.ticket;
   asked.answer.ticket = q.ticket;
   asked.connect_only = q.url.empty();
+  asked.keep_body = q.keep_body;
   const std::string url = asked.connect_only ? connect_url(q.address, q.port) : q.url;
   set(easy, CURLOPT_URL, url.c_str());
   set(easy, CURLOPT_PROTOCOLS_STR, "http");

@@ -25,6 +25,7 @@ class Prober {
     std::string address;
     uint16_t port = 0;
     Nanoseconds timeout = kSecond;  // at least a millisecond is given
+    bool keep_body = true;          // else it is thrown away as it arrives
   };
   // Refused, reset, timed out, a status that is not 2xx: the instance's failure. No socket, no route from here, a URL
   // that is none: the prober's own error, which says nothing of the instance (D-54).
