@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// margay-control's commands, each in a small file of its own, named after it. Handlers run in whoever's turn it is
+// (common/cli/executor.h): they may read and tell the service whatever they like, and must not wait.
+
+#include "common/cli/command_table.h"
+#include "control/service.h"
+
+namespace margay::control {
+
+// Adds every command. REQUIRES: table and service outlive each other's use.
+void register_commands(CommandTable& table, Service& service);
+
+// One function a file, in the order of `help`.
+void add_reload(CommandTable& table, Service& service);
+void add_shutdown(CommandTable& table, Service& service);
+
+}  // namespace margay::control

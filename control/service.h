@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// margay-control as its commands and its loop see it: the site, where reports go, and what may be asked of it. Whoever
+// touches it holds the turn (Commands::control).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/collection/http/prober.h"
+#include "control/report_lines.h"
+#include "control/site.h"
+
+namespace margay::control {
+
+// What the clocks say.
+Time read_clocks();
+
+class Service {
+ public:
+  // `epoll`: the loop's. Errors are those of the site and of the place for reports.
+  static Result<std::unique_ptr<Service>> make(SiteSpec spec, int epoll);
+
+  // Events and time, until nothing is due.
+  void turn();
+  // What instances answered; waits until there is something to do, at most `patience`. Holds no turn while it waits.
+  std::vector<Prober::Answer> wait(std::chrono::milliseconds patience, int wake) {
+    return prober_.poll(patience, wake);
+  }
+  void answer(const std::vector<Prober::Answer>& answers);
+
+  // Reads the site file again: all of it is taken over or, with an error, none. What changed; told in the log too.
+  Result<std::vector<std::string>> reload();
+  void stop() { stopping_ = true; }
+  bool stopping() const { return stopping_; }
+  // The last reports.
+  void finish();
+
+  Site& site() { return *site_; }
+  const ReportLines& reports() const { return lines_; }
+
+ private:
+  Service() = default;
+  Result<std::vector<std::string>> take_over();
+
+  Prober prober_;
+  ReportLines lines_;
+  std::unique_ptr<Site> site_;
+  bool stopping_ = false;
+};
+
+}  // namespace margay::control

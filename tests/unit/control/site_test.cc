@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// All parts of the control plane in one process but the sockets to instances, over a data plane that the test plays.
+#include "control/site.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "control/report_lines.h"
+#include "tests/unit/control/fake_data_plane.h"
+#include "tests/unit/control/table_plan_rig.h"
+
+namespace margay::control {
+namespace {
+
+constexpr Nanoseconds kStep = 100 * kMillisecond;
+
+SiteSpec site_of(const std::string& socket, const std::string& state, const std::vector<SciConfig>& scis) {
+  SiteSpec spec;
+  spec.site.site = "test";
+  spec.site.control_socket = socket;
+  spec.state_directory = state;
+  for (const SciConfig& sci : scis) {
+    spec.site.scis.push_back(sci);
+    spec.scis.push_back(spec_of(sci));
+  }
+  return spec;
+}
+
+class SiteTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
+    state_ = ::mkdtemp(folder.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(state_); }
+
+  void start(const std::vector<SciConfig>& scis = {sci("a", {instance("x", 1), instance("y", 2)})}) {
+    Site::Parts parts;
+    parts.ask = [this](const Prober::Question& q) { questions_.push_back(q); };
+    parts.report = [this](const Report& r) { reports_.push_back(r); };
+    auto site = Site::make(site_of(plane_.path(), state_, scis), std::move(parts), 1, -1, now_.monotonic);
+    ASSERT_TRUE(site) << site.error().message;
+    site_ = std::move(*site);
+  }
+  // A step of time. Every instance that is asked answers, those that `down_` names with a failure.
+  void step(bool beats = true) {
+    now_.monotonic += kStep;
+    now_.unix_ms += 100;
+    if (beats) plane_.beat();
+    if (plane_.connected()) {
+      if (const auto taken = plane_.take()) table_ = *taken;
+    }
+    for (const Prober::Question& q : std::exchange(questions_, {})) {
+      EXPECT_FALSE(q.keep_body);
+      const bool up = down_.count(q.port) == 0;
+      site_->answer({.ticket = q.ticket,
+                     .verdict = up ? Prober::Verdict::kOk : Prober::Verdict::kFailed,
+                     .detail = up ? "" : "refused",
+                     .took = kMillisecond},
+                    now_);
+    }
+    site_->turn(now_);
+  }
+  void steps(Nanoseconds time) {
+    for (Nanoseconds t = 0; t < time; t += kStep) step();
+  }
+  void connect(const std::optional<Snapshot>& running = {}) {
+    for (int n = 0; n < 40 && !plane_.accept(); ++n) step();
+    ASSERT_TRUE(plane_.connected());
+    plane_.welcome(running);
+  }
+  HealthState health(const std::string& csci_id, const std::string& id) {
+    return site_->scis().at(csci_id).monitor(id)->state();
+  }
+  const Report& last() { return reports_.back(); }
+
+  FakeDataPlane plane_;
+  std::string state_;
+  Time now_{.monotonic = 1000 * kSecond, .unix_ms = 1'700'000'000'000};
+  std::set<uint16_t> down_;
+  std::vector<Prober::Question> questions_;
+  std::vector<Report> reports_;
+  Snapshot table_;
+  std::unique_ptr<Site> site_;
+};
+
+TEST_F(SiteTest, InstancesThatAnswerReachTheDataPlaneAndTheReports) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  ASSERT_EQ(table_.scis.size(), 1u);
+  for (const InstanceRecord& i : table_.scis[0].instances) {
+    EXPECT_EQ(i.health, HealthState::kHealthy);
+    EXPECT_EQ(i.limit, 100u);
+  }
+  ASSERT_FALSE(reports_.empty());
+  EXPECT_EQ(reports_[0].trigger, Trigger::kStart);
+  EXPECT_EQ(last().state.gas->value, 200u);
+}
+
+TEST_F(SiteTest, AnInstanceThatFailsGoesOutOfTableAndReport) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  down_ = {2};
+  steps(15 * kSecond);
+  EXPECT_EQ(table_.scis[0].instances[1].health, HealthState::kUnhealthy);
+  EXPECT_EQ(table_.scis[0].instances[1].limit, 0u);
+  EXPECT_EQ(last().state.gas->value, 100u);
+}
+
+// "A new one takes over with no report of GAS 0 and no state reset."
+TEST_F(SiteTest, ATakeOverStartsFromWhatRuns) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  down_ = {2};
+  steps(15 * kSecond);
+  const uint64_t epoch = last().epoch;
+  TablePlan plan;
+  Snapshot running = table_;
+  running.base = 0;
+  const InstanceRecord x = table_.scis[0].instances[0];
+  plane_.counts(0, x.index).generation.set(x.generation);
+  plane_.counts(0, x.index).active.set(30);
+  site_.reset();
+  plane_.close();
+  reports_.clear();
+  questions_.clear();
+  start();
+  connect(running);
+  steps(kSecond);
+  EXPECT_EQ(health("a", "x"), HealthState::kHealthy);
+  EXPECT_EQ(health("a", "y"), HealthState::kUnhealthy);
+  ASSERT_FALSE(reports_.empty());
+  for (const Report& r : reports_) EXPECT_EQ(r.state.gas->value, 70u);
+  EXPECT_GT(reports_[0].epoch, epoch);
+  ASSERT_EQ(table_.scis.size(), 1u);
+  EXPECT_EQ(table_.scis[0].instances[0].index, x.index);
+  EXPECT_EQ(table_.scis[0].instances[0].generation, x.generation);
+  EXPECT_EQ(table_.scis[0].instances[0].health_since, x.health_since);
+  EXPECT_GT(table_.generation, running.generation);
+}
+
+// Whichever of the two processes starts first.
+TEST_F(SiteTest, ADataPlaneThatComesLaterWithATableIsBelievedToo) {
+  Snapshot running{.generation = 7,
+                   .base = 0,
+                   .scis = {{.index = 2, .policy = sci("a", {}), .instances = {{.index = 5, .generation = 3}}}},
+                   .removed = {}};
+  running.scis[0].instances[0].config = instance("x", 1);
+  running.scis[0].instances[0].health = HealthState::kHealthy;
+  running.scis[0].instances[0].limit = 100;
+  plane_.stop_listening();
+  start({sci("a", {instance("x", 1)})});
+  down_ = {};
+  for (int n = 0; n < 12; ++n) {
+    questions_.clear();  // nothing is known yet
+    step();
+  }
+  EXPECT_EQ(last().state.gas->value, 0u);
+  EXPECT_EQ(health("a", "x"), HealthState::kUnknown);
+  plane_.listen();
+  for (int n = 0; n < 40 && !plane_.accept(); ++n) {
+    questions_.clear();
+    step();
+  }
+  plane_.welcome(running);
+  questions_.clear();
+  step();
+  step();
+  step();
+  EXPECT_EQ(health("a", "x"), HealthState::kHealthy);
+  EXPECT_EQ(table_.scis[0].index, 2u);
+  EXPECT_EQ(table_.scis[0].instances[0].index, 5u);
+  EXPECT_EQ(last().state.gas->value, 100u);
+}
+
+TEST_F(SiteTest, AFrozenDataPlaneIsGas0Within2SecondsAndComesBack) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  const Nanoseconds frozen = now_.monotonic;
+  while (last().state.gas->value != 0 && now_.monotonic < frozen + 5 * kSecond) step(false);
+  EXPECT_LE(now_.monotonic - frozen, 2 * kSecond);
+  EXPECT_EQ(last().trigger, Trigger::kAllDown);
+  steps(kSecond);
+  EXPECT_EQ(last().trigger, Trigger::kRecovery);
+  EXPECT_EQ(last().state.gas->value, 200u);
+}
+
+// The issue: the wall clock set back and forth by an hour changes no timer, age or order.
+TEST_F(SiteTest, TheWallClockIsOnlyATimeStamp) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  const size_t before = reports_.size();
+  const Nanoseconds due = site_->next_due();
+  for (const int64_t hour : {-1, 1, 1, -1}) {
+    now_.unix_ms += hour * 3'600'000;
+    steps(kSecond);
+  }
+  EXPECT_EQ(reports_.size(), before);
+  EXPECT_LE(due, now_.monotonic);
+  now_.unix_ms -= 3'600'000;
+  const uint64_t epoch = last().epoch, sequence = last().sequence;
+  down_ = {2};
+  steps(15 * kSecond);
+  EXPECT_EQ(last().epoch, epoch);
+  EXPECT_GT(last().sequence, sequence);
+}
+
+TEST_F(SiteTest, AReloadKeepsWhatStaysAndSaysWhatChanged) {
+  start({sci("a", {instance("x", 1), instance("y", 2)}), sci("b", {instance("z", 3)})});
+  connect();
+  steps(10 * kSecond);
+  const InstanceRecord x = table_.scis[0].instances[0];
+  InstanceConfig larger = instance("y", 2);
+  larger.max_sessions = 150;
+  SciConfig a = sci("a", {instance("x", 1), larger, instance("w", 4)});
+  a.ramp = 3 * kSecond;
+  const auto changes = site_->reload(site_of(plane_.path(), state_, {a, sci("c", {instance("q", 5)})}), now_);
+  ASSERT_TRUE(changes) << changes.error().message;
+  EXPECT_EQ(*changes, (std::vector<std::string>{"scis[a].ramp: changed", "scis[a].instances[y]: changed",
+                                                "scis[a].instances[w]: added", "scis[c]: added", "scis[b]: removed"}));
+  EXPECT_EQ(health("a", "x"), HealthState::kHealthy);
+  step();
+  step();
+  EXPECT_EQ(record(site_->plan(), "a", "x").index, x.index);
+  EXPECT_EQ(record(site_->plan(), "a", "y").limit, 150u);
+  EXPECT_EQ(site_->scis().count("b"), 0u);
+  EXPECT_TRUE(std::any_of(reports_.begin(), reports_.end(),
+                          [](const Report& r) { return r.csci_id == "b" && r.trigger == Trigger::kStop; }));
+  steps(10 * kSecond);
+  EXPECT_EQ(health("a", "w"), HealthState::kHealthy);
+  EXPECT_EQ(health("c", "q"), HealthState::kHealthy);
+}
+
+TEST_F(SiteTest, AReloadThatDoesNotFitChangesNothing) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  std::vector<InstanceConfig> many;
+  for (uint16_t n = 1; n < 40; ++n) many.push_back(instance("i" + std::to_string(n), n));
+  const auto full = site_->reload(site_of(plane_.path(), state_, {sci("a", many)}), now_);
+  ASSERT_FALSE(full);
+  EXPECT_NE(full.error().message.find("room for 16 instances"), std::string::npos) << full.error().message;
+  const auto elsewhere = site_->reload(site_of("/elsewhere", state_, {sci("a", {})}), now_);
+  ASSERT_FALSE(elsewhere);
+  EXPECT_NE(elsewhere.error().message.find("restart"), std::string::npos) << elsewhere.error().message;
+  const size_t before = reports_.size();
+  steps(kSecond);
+  EXPECT_EQ(health("a", "x"), HealthState::kHealthy);
+  EXPECT_EQ(site_->spec().scis[0].instances.size(), 2u);
+  EXPECT_EQ(reports_.size(), before);
+}
+
+TEST_F(SiteTest, TheLastReportIsAStop) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  site_->stop(now_);
+  EXPECT_EQ(last().trigger, Trigger::kStop);
+}
+
+TEST(EpochStore, NeverGoesBackWhateverTheClockSays) {
+  std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
+  folder = ::mkdtemp(folder.data());
+  EXPECT_EQ(EpochStore(folder).next(1000), 1000u);
+  EXPECT_EQ(EpochStore(folder).next(500), 1001u);
+  EpochStore store(folder);
+  EXPECT_EQ(store.next(-5), 1002u);
+  EXPECT_EQ(store.next(2000), 2000u);
+  EXPECT_EQ(store.next(2000), 2001u);
+  std::ofstream(folder + "/epoch") << "what?";
+  EXPECT_EQ(EpochStore(folder).next(3000), 3000u);  // said, and the clock has to do
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(EpochStore(folder + "/a/b").next(7), 7u);  // cannot be kept
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(ReportLines, AFileGetsALineEach) {
+  const std::string path = ::testing::TempDir() + "margay-reports-" + std::to_string(::getpid());
+  ReportLines lines;
+  ASSERT_TRUE(lines.open({ReportCopies::To::kFile, path}));
+  lines.write("{1}");
+  lines.write("{2}");
+  EXPECT_EQ(read(path), "{1}\n{2}\n");
+  EXPECT_EQ(lines.written(), 2u);
+  std::filesystem::remove(path);
+}
+
+TEST(ReportLines, AFullDiskIsCountedAndNothingElse) {
+  ReportLines lines;
+  ASSERT_TRUE(lines.open({ReportCopies::To::kFile, "/dev/full"}));
+  for (int n = 0; n < 3; ++n) lines.write("{}");
+  EXPECT_EQ(lines.written(), 0u);
+  EXPECT_EQ(lines.lost(), 3u);
+}
+
+TEST(ReportLines, AReaderThatTakesNothingHoldsUpNobody) {
+  const std::string path = ::testing::TempDir() + "margay-pipe-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK));
+  ReportLines lines;
+  ASSERT_TRUE(lines.open({ReportCopies::To::kFile, path}));
+  const std::string line(1000, 'x');
+  for (int n = 0; n < 3000; ++n) lines.write(line);
+  EXPECT_GT(lines.lost(), 0u);
+  EXPECT_EQ(lines.lost() + lines.written(), 3000u);
+  size_t got = 0;
+  std::vector<char> buffer(1 << 16);
+  for (ssize_t size; (size = ::read(reader.get(), buffer.data(), buffer.size())) > 0; lines.flush()) {
+    got += static_cast<size_t>(size);
+  }
+  EXPECT_EQ(got, lines.written() * 1001);  // whole lines, however late
+  reader.reset();
+  lines.write(line);  // nobody reads any more
+  EXPECT_GT(lines.lost(), 0u);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace margay::control
