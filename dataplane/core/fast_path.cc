@@ -18,8 +18,8 @@ FastPath::FastPath(const FastPathConfig& config, SharedState& shared, Arena& are
       neighbours_(arena, shared.instances_max + kGatewaysMax, config.secret.words[0]),
       selector_(arena, shared, config.self, config.workers, shared.instances_max),
       requests_(arena),
-      resets_(config.resets_per_second, config.resets_per_second, now),
-      icmp_(config.icmp_per_second, config.icmp_per_second, now),
+      resets_(config.resets),
+      icmp_(config.icmp),
       ticked_(to_tick(now)),
       audited_(arena.make<uint32_t>(shared.instances_max)) {}
 

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "common/counters.h"
+#include "common/token_bucket.h"
 #include "dataplane/core/arena.h"
 #include "dataplane/core/defence.h"
 #include "dataplane/core/flow_table.h"
@@ -27,18 +28,17 @@
 #include "dataplane/core/stopwatches.h"
 #include "dataplane/core/tcp_state.h"
 #include "dataplane/core/timer_wheel.h"
-#include "dataplane/core/token_bucket.h"
 
 namespace margay::dp {
 
 struct FastPathConfig {
   WorkerIndex self = 0;
   WorkerIndex workers = 1;
-  uint32_t flows = 1024;            // entries of this worker
-  std::span<FlowEntry> entries;     // so many free ones, in memory that outlives the process; none: from the arena
-  HashSecret secret;                // the same in all workers
-  double resets_per_second = 1000;  // to packets of unknown flows; burst the same
-  double icmp_per_second = 1000;    // ICMP errors (RFC 1812 §4.3.2.8, RFC 4443 §2.4 f); burst the same
+  uint32_t flows = 1024;                 // entries of this worker
+  std::span<FlowEntry> entries;          // so many free ones, in memory that outlives the process; none: from the arena
+  HashSecret secret;                     // the same in all workers
+  TokenRate resets{kMillisecond, 1000};  // to packets of unknown flows
+  TokenRate icmp{kMillisecond, 1000};    // ICMP errors (RFC 1812 §4.3.2.8, RFC 4443 §2.4 f)
 };
 
 // What was decided about a packet of the last burst and why, for replay and explain.

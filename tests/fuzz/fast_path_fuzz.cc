@@ -76,7 +76,7 @@ class History {
       c.self = static_cast<WorkerIndex>(w);
       c.workers = kWorkers;
       c.flows = 8;
-      c.resets_per_second = c.icmp_per_second = 4;
+      c.resets = c.icmp = {.spacing = kSecond / 4, .burst = 4};
       for (size_t i = 0; i < c.secret.words.size(); ++i) c.secret.words[i] = 0x9e3779b97f4a7c15u * (i + 1);
       workers_[w] = std::make_unique<dp::FastPath>(c, shared_, arena_, now_);
     }
