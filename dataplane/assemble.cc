@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "common/rcu.h"
+#include "dataplane/core/site_change.h"
 #include "dataplane/dpdk/buffer_plan.h"
 #include "dataplane/dpdk/clock.h"
 #include "dataplane/dpdk/eal_plan.h"
@@ -56,6 +57,10 @@ Need count_arenas(const SiteConfig& config, SharedState::Counters counters, cons
   SharedState shared(shared_arena, counters);
   FastPath counted(fast_path_config(config, 0, {}, bindings), shared, worker_arena, 0);
   return {.shared = shared_arena.used(), .per_worker = worker_arena.used()};
+}
+
+void tell_refused(const BindingsFile& file) {
+  spdlog::warn("msg=\"bindings refused, starting empty\" file={} why={:?}", file.path(), "it " + file.refused());
 }
 
 Result<HashSecret> draw_secret() {
@@ -110,9 +115,7 @@ Result<std::unique_ptr<Assembly>> Assembly::build(SiteConfig config, std::span<c
   auto ports = Ports::open(config, buffers);
   if (!ports) return ports.error();
   assembly->ports_ = std::move(*ports);
-  const bool waits = !config.control_socket.empty();
-  auto table = waits ? SiteTable::waiting_for_control(config, assembly->ports_->macs())
-                     : SiteTable::build(config, assembly->ports_->macs());
+  auto table = assembly->first_table(config, shape);
   if (auto done = assembly->reserve_shared(counters, need.shared); !done) return done.error();
   assembly->shared_->open_instances(*table);
   assembly->mailboxes_ = std::vector<Mailbox>(config.workers);
@@ -139,16 +142,13 @@ Result<void> Assembly::open_bindings(const SiteConfig& config, shared_table::Cou
   if (!fresh) return fresh.error();
   secret_ = *fresh;
   if (config.bindings.empty()) return {};
-  const ImageShape shape{config.workers, flows_of_worker(config),
-                         table_bytes_for(room.scis, room.instances)};
+  const ImageShape shape{config.workers, flows_of_worker(config), table_bytes_for(room.scis, room.instances)};
   auto file = BindingsFile::open(config.bindings, shape, secret_);
   if (!file) return file.error();
   bindings_ = std::move(*file);
   secret_ = bindings_->secret();
   const auto& path = bindings_->path();
-  if (!bindings_->refused().empty()) {
-    spdlog::warn("msg=\"bindings refused, starting empty\" file={} why={:?}", path, "it " + bindings_->refused());
-  }
+  if (!bindings_->refused().empty()) tell_refused(*bindings_);
   if (!bindings_->in_memory()) {
     spdlog::warn("msg=\"bindings are on a disk, whose write-back may hold up workers\" file={}", path);
   }
@@ -156,6 +156,21 @@ Result<void> Assembly::open_bindings(const SiteConfig& config, shared_table::Cou
     spdlog::warn("msg=\"no room for two images: the old one is in ordinary memory until start is done\" file={}", path);
   }
   return {};
+}
+
+// Of the site file; with a control plane, what the last one said to the process before this one, until it says more.
+std::unique_ptr<SiteTable> Assembly::first_table(const SiteConfig& config, shared_table::CountersShape room) const {
+  const auto macs = ports_->macs();
+  if (config.control_socket.empty()) return SiteTable::build(config, macs);
+  const OpenedImage* image = bindings_ ? bindings_->found() : nullptr;
+  if (image == nullptr || image->table.snapshot.scis.empty()) return SiteTable::waiting_for_control(config, macs);
+  const SiteChange change{config, room.instances, room.scis, [](InstanceIndex) { return false; },
+                          [](Nanoseconds t) { return DataPlane::tick_at(t, tsc_now); }};
+  auto table = change.apply(*SiteTable::without_scis(config, macs), image->table.snapshot);
+  if (table) return std::move(*table);
+  bindings_->refuse("has a saved table that is not this site's: " + table.error().message);
+  tell_refused(*bindings_);
+  return SiteTable::waiting_for_control(config, macs);
 }
 
 Result<void> Assembly::take_over_bindings() {

@@ -49,6 +49,7 @@ class Assembly {
   Result<void> reserve_shared(SharedState::Counters counters, size_t bytes);
   Result<void> make_workers(size_t bytes_per_worker);
   Result<void> open_bindings(const SiteConfig& config, shared_table::CountersShape room);
+  std::unique_ptr<SiteTable> first_table(const SiteConfig& config, shared_table::CountersShape room) const;
   Result<void> take_over_bindings();
 
   // In the order of construction: each needs those above it.

@@ -93,14 +93,20 @@ Result<void> BindingsFile::look_at_old() {
   if (::fstat(fd.get(), &found) != 0) return Error{failure("cannot look at it")};
   if (!S_ISREG(found.st_mode)) return Error{S_ISDIR(found.st_mode) ? "is a directory, expected a file" : "is no file"};
   if (auto done = check_old(fd.get()); !done) {
-    refused_ = done.error().message;
-    old_ = {};
+    refuse(done.error().message);
     return {};
   }
   secret_ = found_->secret;
   started_.process = found_->process;
   started_.generation = found_->table.snapshot.generation;
   return {};
+}
+
+void BindingsFile::refuse(std::string why) {
+  refused_ = std::move(why);
+  found_.reset();
+  old_ = {};
+  started_ = {};
 }
 
 Result<void> BindingsFile::check_old(int fd) {
@@ -127,6 +133,7 @@ Result<void> BindingsFile::make_new(const ImageShape& shape) {
   if (!mapped && ::access(path_.c_str(), F_OK) == 0) {
     if (auto done = copy_old(); !done) return done.error();
     mapped = allocate(shape.bytes());
+    if (!mapped && copied_) put_back();
   }
   if (!mapped) return mapped.error();
   new_ = std::move(*mapped);
@@ -169,6 +176,14 @@ Result<void> BindingsFile::copy_old() {
   }
   if (::unlink(path_.c_str()) != 0) return Error{failure("cannot remove it")};
   return {};
+}
+
+// For a process that asks for less.
+void BindingsFile::put_back() const {
+  auto again = allocate(old_.bytes.size());
+  if (!again) return;
+  std::memcpy(again->bytes.data(), old_.bytes.data(), old_.bytes.size());
+  std::rename((path_ + ".new").c_str(), path_.c_str());
 }
 
 Result<void> BindingsFile::finish(const SiteTable& table, Tick clock, const Adopted& adopted) {

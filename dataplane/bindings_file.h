@@ -40,6 +40,8 @@ class BindingsFile {
   // An earlier process's, until finish().
   const OpenedImage* found() const { return found_ ? &*found_ : nullptr; }
   const std::string& refused() const { return refused_; }  // why the file that was there is not used; empty: it is
+  // What was found cannot be used for a reason that its user sees.
+  void refuse(std::string why);
   const HashSecret& secret() const { return secret_; }
   std::span<FlowEntry> entries(WorkerIndex w) const { return image_.entries(w); }
 
@@ -78,6 +80,7 @@ class BindingsFile {
   Result<void> make_new(const ImageShape& shape);
   Result<Mapping> allocate(size_t bytes) const;
   Result<void> copy_old();
+  void put_back() const;
   void save(const SiteTable& table);
 
   std::string path_, boot_id_;

@@ -124,7 +124,7 @@ void DataPlane::settle(SiteTable& next, InstanceIndex i) const {
   if (instance.admin != Admin::kDraining) {
     instance.drain_deadline = 0;
   } else {
-    instance.drain_deadline = set.admin ? set.drain_deadline : tick_at(record.drain_deadline);
+    instance.drain_deadline = set.admin ? set.drain_deadline : tick_at(record.drain_deadline, now);
   }
   instance.weight = set.weight.value_or(record.config.weight);
   instance.max_sessions = set.max_sessions.value_or(record.config.max_sessions);
@@ -169,7 +169,7 @@ Snapshot DataPlane::complete() const {
 Result<void> DataPlane::apply(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
   const SiteChange change{config, shared.instances_max, shared.scis_max, [this](InstanceIndex i) { return in_use(i); },
-                          [this](Nanoseconds t) { return tick_at(t); }};
+                          [this](Nanoseconds t) { return tick_at(t, now); }};
   auto next = change.apply(*current_, snapshot);
   if (!next) return next.error();
   for (const InstanceIndex i : touched_by(snapshot, *current_, **next)) {
@@ -205,7 +205,7 @@ bool DataPlane::in_use(InstanceIndex i) const {
   return !shared.slots.reclaim(i) || !shared.provisional.reclaim(i);
 }
 
-Tick DataPlane::tick_at(Nanoseconds monotonic) const {
+Tick DataPlane::tick_at(Nanoseconds monotonic, Nanoseconds (*now)()) {
   const Nanoseconds here = monotonic_now();
   return to_tick(now() + (monotonic > here ? monotonic - here : 0));
 }

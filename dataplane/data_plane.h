@@ -102,6 +102,8 @@ class DataPlane : public SnapshotTarget {
   Result<void> apply(const shared_table::Snapshot& snapshot) override;
   // A worker's clock less CLOCK_MONOTONIC, in ticks.
   static Tick clock_offset(Nanoseconds (*now)());
+  // A time of CLOCK_MONOTONIC that is to come, on a worker's clock.
+  static Tick tick_at(Nanoseconds monotonic, Nanoseconds (*now)());
   // Control thread, a few times a second: what a later process needs to take the bindings over. The error is told once.
   Result<void> keep_bindings();
   // Any thread: the newest table, and the version that every worker uses, or a later one.
@@ -124,7 +126,6 @@ class DataPlane : public SnapshotTarget {
   void settle(SiteTable& next, InstanceIndex i) const;
   void charge(const SiteTable& next, InstanceIndex i);
   bool in_use(InstanceIndex i) const;
-  Tick tick_at(Nanoseconds monotonic) const;
 
   mutable std::mutex mutex_;  // of what follows
   std::shared_ptr<const SiteTable> current_;

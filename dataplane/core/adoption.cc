@@ -130,6 +130,7 @@ class Adoption {
     // A slot is given back a moment before the state says so.
     if ((e.flags & kHoldsSlot) == 0) e.state = FlowState::kTimeWait;
     e.last_seen += shift_;
+    if (e.state == FlowState::kSynSent) e.instance_next += shift_ * to_microseconds(kTickLength);  // began then
     if (tick_after(e.last_seen, now_)) e.last_seen = now_;
     return {};
   }

@@ -90,10 +90,11 @@ FastPath::TakenOver FastPath::take_over(const FlowEntry& binding, const SiteTabl
   make_whole(entry);
   const Sci& sci = table.scis[table.instances[entry.instance].sci];
   wheel_of(entry.state).insert(e, entry.last_seen + timeout(entry, sci));
+  shared_.serve(config_.self, entry.instance, entry.instance_generation);
   InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
-  counters.serve(entry.instance_generation);
   counters.bindings.add();
   if ((entry.flags & kHoldsSlot) != 0) counters.active.add();
+  if ((entry.flags & kHoldsProvisional) != 0) counters.provisional.add();
   return TakenOver::kYes;
 }
 

@@ -120,6 +120,7 @@ std::vector<std::byte> encode(const SiteTable& table) {
   }
   shared_table::Snapshot snapshot = snapshot_of(table);
   snapshot.generation = std::max<uint64_t>(snapshot.generation, 1);  // a static table has none
+  if (table.waiting) snapshot.scis.clear();
   const std::vector<std::byte> sent = shared_table::encode(snapshot);
   const uint64_t count = frontends.size();
   std::vector<std::byte> bytes(sizeof count);
@@ -195,7 +196,7 @@ Result<SavedTable> open_table(std::span<const std::byte> image, const ImageShape
 size_t ImageShape::bytes() const { return entries_offset(*this) + size_t{workers} * entries * sizeof(FlowEntry); }
 
 uint64_t table_bytes_for(size_t scis, size_t instances) {
-  const size_t bytes = 65536 + scis * 2048 + instances * 512;
+  const size_t bytes = 65536 + scis * 4096 + instances * 512;
   return std::min(bytes, 2 * shared_table::kSnapshotBytesMax) / kCacheLine * kCacheLine;
 }
 

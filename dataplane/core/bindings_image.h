@@ -34,8 +34,7 @@ struct ImageShape {
   size_t bytes() const;  // of the image
 };
 
-// Room for any saved table of a site of so many SCIs and instances whose names and lists of endpoints are not all of
-// the longest.
+// Room for any saved table of a site of so many SCIs and instances.
 uint64_t table_bytes_for(size_t scis, size_t instances);
 
 // What the indices in bindings mean.

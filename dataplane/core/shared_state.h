@@ -46,6 +46,9 @@ struct SharedState {
     const Instance& instance = table.instances[i];
     slots.open(i, instance.generation, instance.limit, static_cast<uint32_t>(active(i)));
     provisional.open(i, instance.generation, provisional_limit(share(table, i), instance.limit), unproven);
+    shared_table::OperatorSetting nothing;
+    nothing.generation = instance.generation;
+    settings[i].set(nothing.pack());
   }
 
   // The table's thread: begins the use of an index that nobody uses.
