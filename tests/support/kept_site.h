@@ -88,6 +88,9 @@ class KeptSite {
       const dp::SlotView s = site_.slots(i), p = site_.shared.provisional.view(i);
       if (site_.shared.bindings(i) != bindings[i] || site_.active(i) != held[i]) return false;
       if (s.active != held[i] || p.active != unproven[i]) return false;
+      uint64_t counted = 0;
+      for (const auto& f : site_.fast_paths) counted += site_.shared.counters(f->self(), i).provisional.get();
+      if (counted != unproven[i]) return false;
     }
     return true;
   }

@@ -58,7 +58,7 @@ class SmallSite {
   // With an image, bindings lie in there. REQUIRES: as many workers and flows as it has.
   explicit SmallSite(const dp::SiteConfig& site, uint32_t flows = 256, dp::WorkerIndex workers = 1,
                      const dp::BindingsImage* image = nullptr)
-      : arena_(size_t{64} << 20),
+      : arena_(size_t{image != nullptr ? 16u : 64u} << 20),
         shared(arena_, workers, std::max<size_t>(64, site.scis[0].instances.size()), site.scis.size()) {
     const MacAddress macs[] = {kSitePort0, kSitePort1};
     table = dp::SiteTable::build(site, macs);

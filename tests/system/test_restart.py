@@ -13,6 +13,7 @@ import time
 from case import HERE, SystemCase, await_true
 from dataplane import PROGRAM, DataPlane
 from site_file import Sci
+from test_table import Control
 
 NAT4 = Sci(affinity='60s', time_wait='2s')
 
@@ -25,7 +26,7 @@ class RestartCase(SystemCase):
         memory = tempfile.TemporaryDirectory(dir='/dev/shm', prefix='margay-')
         cls.addClassCleanup(memory.cleanup)
         cls.image = pathlib.Path(memory.name, 'bindings')
-        cls.site = {'bindings': cls.image}
+        cls.site = {**cls.site, 'bindings': cls.image}
 
     def kill(self):
         self.net.stop(self.dataplane.process, signal.SIGKILL)
@@ -131,6 +132,80 @@ class Restart(RestartCase):
         second = self.net.run('sci', PROGRAM, '--config', self.dataplane.site, check=False)
         self.assertEqual(second.returncode, 1)
         self.assertIn(f'{self.image}: process {self.dataplane.process.pid} has it', second.stderr)
+
+
+class NoRoom(RestartCase):
+    @classmethod
+    def prepare(cls):
+        super().prepare()
+        small = pathlib.Path(cls.folder, 'small')
+        small.mkdir()
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=6m', 'tmpfs', small], check=True)
+        cls.addClassCleanup(subprocess.run, ['umount', '-l', small], check=True)
+        cls.site['bindings'] = cls.image = small / 'bindings'
+
+    def test_one_image_where_there_is_no_room_for_two(self):
+        """64 Ki bindings are 4 MiB."""
+        talk = self.start_load(NAT4, '--hold', 20, '--talk')
+        self.assert_served(self.result(talk), 20)
+        self.assertEqual(self.restart(workers=1)['sessions'], 20)
+        self.assertIn('no room for two images', self.dataplane.log_text())
+        time.sleep(4)
+        told = self.finish_talk(talk)
+        self.assertEqual([row['ended'] for row in told.values()], [{}] * len(told))
+        self.await_no_slots(NAT4)
+        self.assert_audit_clean()
+
+    def test_no_room_for_one(self):
+        """The old image stays, and the next process with room for its own takes it over."""
+        held = self.start_load(NAT4, '--hold', 5)
+        self.assert_served(self.result(held), 5)
+        self.kill()
+        with self.assertRaisesRegex(RuntimeError, 'bindings: no room for 9 MiB: No space left'):
+            self.start(flows=2 * 65536)
+        self.assertEqual(self.start()['sessions'], 5)
+        self.finish(held)
+        self.await_no_slots(NAT4)
+
+
+class WithControl(RestartCase):
+    @classmethod
+    def prepare(cls):
+        super().prepare()
+        cls.control = f'{cls.folder}/control.sock'
+        cls.site['control'] = cls.control
+
+    def start_control(self):
+        control = Control(self)
+        self.addCleanup(control.end)
+        return control
+
+    def test_saved_table_holds_until_the_first_snapshot(self):
+        first = self.start_control()
+        first.ask('health', 'si-2', 'unhealthy')
+        generation = first.commit()
+        talk = self.start_load(NAT4, '--hold', 20, '--talk')
+        self.assert_served(self.result(talk), 20)
+        started = self.restart(workers=3)
+        self.assertEqual((started['sessions'], started['of_generation']), (20, generation), started)
+        table = self.dataplane.show('table')
+        self.assertEqual((table['generation'], table['connected']), (generation, False))
+        self.assertEqual({row['si_id']: row['health'] for row in table['instances']},
+                         {'si-1': 'HEALTHY', 'si-2': 'UNHEALTHY', 'si-3': 'HEALTHY'})
+        served = self.load(NAT4, '--total', 20)
+        self.assert_served(served, 20)
+        self.assertEqual(set(served['instances']), {'si-1', 'si-3'})
+        second = self.start_control()
+        self.assertEqual(second.ask('running')['generation'], generation)
+        self.assertEqual(second.commit(), generation + 1)
+        # A snapshot is saved within a turn of the control loop, also when nothing but its generation is new.
+        time.sleep(1)
+        self.assertEqual(self.restart()['of_generation'], generation + 1)
+        time.sleep(4)                                             # till the last retransmission after the gap
+        told = self.finish_talk(talk)
+        self.assertEqual([row['ended'] for row in told.values()], [{}] * len(told))
+        self.await_no_slots(NAT4)
+        self.assert_audit_clean()
 
 
 class Often(RestartCase):

@@ -120,6 +120,17 @@ TEST(BindingsImage, NeverFinished) {
   EXPECT_EQ(refusal(bytes.span()), "holds no saved table");
 }
 
+// What waits for a control plane's first snapshot binds nothing: its indices mean nothing yet.
+TEST(BindingsImage, TableThatWaitsForControl) {
+  KeptSite kept(site());
+  const MacAddress macs[] = {kSitePort0, kSitePort1};
+  ASSERT_TRUE(kept.image().save(*dp::SiteTable::waiting_for_control(site(), macs)));
+  PageBytes bytes = kept.bytes();
+  const auto image = dp::open_image(bytes.span(), kBootId);
+  ASSERT_TRUE(image) << image.error().message;
+  EXPECT_TRUE(image->table.snapshot.scis.empty());
+}
+
 // Two saved tables by turns: the one that does not hold may be half written.
 TEST(BindingsImage, SavedTablesTakeTurns) {
   KeptSite kept(site());
