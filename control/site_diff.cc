@@ -27,7 +27,6 @@ void match(const std::vector<T>& now, const std::vector<T>& next, Name name, Gon
 class Differ {
  public:
   std::vector<std::string> run(const SiteSpec& now, const SiteSpec& next) {
-    compare("control.reports", now.reports == next.reports);
     const auto name = [](const SciSpec& s) { return std::string_view(s.csci_id); };
     match(
         now.scis, next.scis, name, [&](auto what) { add(sci(what), "removed"); },

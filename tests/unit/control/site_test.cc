@@ -2,6 +2,7 @@
 // All parts of the control plane in one process but the sockets to instances, over a data plane that the test plays.
 #include "control/site.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -59,7 +60,8 @@ class SiteTest : public ::testing::Test {
       site_->answer({.ticket = q.ticket,
                      .verdict = up ? Prober::Verdict::kOk : Prober::Verdict::kFailed,
                      .detail = up ? "" : "refused",
-                     .took = kMillisecond},
+                     .took = kMillisecond,
+                     .body = ""},
                     now_);
     }
     site_->turn(now_);
@@ -149,9 +151,10 @@ TEST_F(SiteTest, ATakeOverStartsFromWhatRuns) {
 TEST_F(SiteTest, ADataPlaneThatComesLaterWithATableIsBelievedToo) {
   Snapshot running{.generation = 7,
                    .base = 0,
-                   .scis = {{.index = 2, .policy = sci("a", {}), .instances = {{.index = 5, .generation = 3}}}},
+                   .scis = {{.index = 2,
+                             .policy = sci("a", {}),
+                             .instances = {{.index = 5, .generation = 3, .config = instance("x", 1)}}}},
                    .removed = {}};
-  running.scis[0].instances[0].config = instance("x", 1);
   running.scis[0].instances[0].health = HealthState::kHealthy;
   running.scis[0].instances[0].limit = 100;
   plane_.stop_listening();
@@ -217,7 +220,7 @@ TEST_F(SiteTest, AReloadKeepsWhatStaysAndSaysWhatChanged) {
   start({sci("a", {instance("x", 1), instance("y", 2)}), sci("b", {instance("z", 3)})});
   connect();
   steps(10 * kSecond);
-  const InstanceRecord x = table_.scis[0].instances[0];
+  const InstanceRecord x = record(site_->plan(), "a", "x");
   InstanceConfig larger = instance("y", 2);
   larger.max_sessions = 150;
   SciConfig a = sci("a", {instance("x", 1), larger, instance("w", 4)});
@@ -306,6 +309,7 @@ TEST(ReportLines, AFullDiskIsCountedAndNothingElse) {
 }
 
 TEST(ReportLines, AReaderThatTakesNothingHoldsUpNobody) {
+  ::signal(SIGPIPE, SIG_IGN);  // as the program does
   const std::string path = ::testing::TempDir() + "margay-pipe-" + std::to_string(::getpid());
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK));
