@@ -164,7 +164,8 @@ void Site::answer(const Prober::Answer& answer, Time now) {
   if (!asked.scrape) {
     const Outcome failure = answer.verdict == Prober::Verdict::kFailed ? Outcome::kFail : Outcome::kError;
     tell(asked.csci_id,
-         CheckResult{asked.id, asked.kind, asked.serial, ok ? Outcome::kPass : failure, answer.took, answer.detail},
+         CheckResult{asked.id, asked.kind, asked.serial, ok ? Outcome::kPass : failure, answer.took, answer.detail,
+                     answer.silent},
          now);
     return;
   }

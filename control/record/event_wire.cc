@@ -64,7 +64,7 @@ void put(const LedgerSample::Entry& entry, v1::LedgerEntry& out) {
 }
 
 void put(const CheckResult& e, v1::Record& record) {
-  const auto& [id, kind, serial, outcome, latency, detail] = e;
+  const auto& [id, kind, serial, outcome, latency, detail, silent] = e;
   v1::CheckResult& out = *record.mutable_check_result();
   out.set_si_id(utf8(id));
   out.set_kind(enum_to_wire<v1::CheckKind>(kind));
@@ -72,6 +72,7 @@ void put(const CheckResult& e, v1::Record& record) {
   out.set_outcome(enum_to_wire<v1::Outcome>(outcome));
   control::put(latency, *out.mutable_latency());
   out.set_detail(utf8(detail));
+  out.set_silent(silent);
 }
 
 void put(const ScrapeResult& e, v1::Record& record) {
@@ -133,7 +134,8 @@ CheckResult take(WireReader& reader, const v1::CheckResult& in) {
           .serial = in.serial(),
           .outcome = reader.enumerated("outcome", in.outcome(), Outcome::kError),
           .latency = reader.duration("latency", in.latency()),
-          .detail = in.detail()};
+          .detail = in.detail(),
+          .silent = in.silent()};
 }
 
 ScrapeResult take(WireReader& reader, const v1::ScrapeResult& in) {

@@ -149,7 +149,8 @@ void Replay::answer(Machine& machine, const Action& action) {
                        .serial = probe->serial,
                        .outcome = *outcome,
                        .latency = a.latency,
-                       .detail = a.detail};
+                       .detail = a.detail,
+                       .silent = late};
     if (late) result.outcome = Outcome::kFail;
     if (late) result.detail = "no answer within the time limit";
     machine.coming.emplace(late ? probe->deadline : now_ + a.latency, std::move(result));

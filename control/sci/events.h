@@ -32,6 +32,7 @@ struct CheckResult {
   Outcome outcome{};
   Nanoseconds latency = 0;
   std::string detail;
+  bool silent = false;  // kFail: nothing came within the time limit
   bool operator==(const CheckResult&) const = default;
 };
 // The answer to a ScrapeRequest.

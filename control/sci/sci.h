@@ -32,6 +32,12 @@ class Sci {
 
   static constexpr size_t kWorkMax = 64;  // pieces of work begun by one event
   static constexpr Nanoseconds kStartPatience = kSecond;
+  // D-29, D-51: when so many instances fall silent together, and at least this share of all, our own prober is
+  // suspected first: for so long their time-outs are its errors, which make UNKNOWN (existing sessions stay) and not
+  // UNHEALTHY.
+  static constexpr size_t kDoubtMin = 3;
+  static constexpr Share kDoubtShare{0.5};
+  static constexpr Nanoseconds kDoubt = 30 * kSecond;
 
   Sci(const SciSpec& config, uint64_t seed, uint64_t epoch, const std::vector<Known>& known, Nanoseconds now);
 
@@ -54,6 +60,7 @@ class Sci {
     LedgerCounts ledger;
     ResponseWindow responses;
     std::optional<Nanoseconds> probe_latency;  // of the last probe, if it passed
+    std::optional<Nanoseconds> silent_since;   // its probes time out
     std::optional<TableChanged::Entry> published;
   };
   using Instances = std::map<std::string, Instance>;
@@ -76,6 +83,7 @@ class Sci {
   void finish_overdue();
   void begin_work();
   void check_performance(CheckPlan::Key key, Instance& instance);
+  bool doubts_silence(Instance& instance);
   void judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail);
   void changed(Instance& instance, HealthChange change);
   void hasten(const Instance& instance);
@@ -103,6 +111,7 @@ class Sci {
   std::optional<Nanoseconds> drain_deadline_;  // of the whole SCI, where the operator drains it
   bool lost_ = false, back_ = false, started_ = false;
   Nanoseconds start_by_;
+  Nanoseconds doubt_until_ = 0;
   std::optional<Nanoseconds> ledger_at_;
 
   // Of the event being handled.

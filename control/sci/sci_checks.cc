@@ -94,7 +94,29 @@ void Sci::on(const CheckResult& e) {
   Instance* instance = find(e.id);
   if (instance == nullptr || !plan_.in_flight({instance->key, work_of(e.kind)}, e.serial)) return;
   if (e.outcome == Outcome::kPass) instance->probe_latency = e.latency;
+  if (e.outcome == Outcome::kFail && e.silent && doubts_silence(*instance)) {
+    return judge(*instance, e.kind, Outcome::kError,
+                 "many fell silent together, the prober may be at fault: " + e.detail);
+  }
+  if (e.outcome != Outcome::kFail || !e.silent) instance->silent_since.reset();
   judge(*instance, e.kind, e.outcome, e.detail);
+}
+
+// Together: within the time in which each of them is probed once.
+bool Sci::doubts_silence(Instance& instance) {
+  const Nanoseconds now = now_.monotonic;
+  if (now < doubt_until_ || instance.silent_since) return now < doubt_until_;
+  instance.silent_since = now;
+  Nanoseconds together = 0;
+  for (const auto& check : {config_.health.liveness, config_.health.readiness}) {
+    if (check) together = std::max(together, check->interval + check->timeout);
+  }
+  const auto silent = static_cast<uint32_t>(std::count_if(instances_.begin(), instances_.end(), [&](const auto& i) {
+    return i.second.silent_since && now - *i.second.silent_since <= together;
+  }));
+  const auto all = static_cast<uint32_t>(instances_.size());
+  if (silent >= kDoubtMin && silent >= kDoubtShare.floor_of(all + 1)) doubt_until_ = now + kDoubt;
+  return now < doubt_until_;
 }
 
 void Sci::on(const ScrapeResult& e) {

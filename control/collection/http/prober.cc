@@ -105,6 +105,7 @@ void judge(Asked& asked, CURLcode code) {
     const bool own = !is_failure(code) || (code == CURLE_COULDNT_CONNECT && is_own(os_error)) ||
                      (code == CURLE_UNSUPPORTED_PROTOCOL && connections == 0);  // else: what answered is no HTTP
     answer.verdict = own ? Prober::Verdict::kOwnError : Prober::Verdict::kFailed;
+    answer.silent = code == CURLE_OPERATION_TIMEDOUT;
     answer.detail = code == CURLE_WRITE_ERROR ? "body above " + std::to_string(Prober::kBodyMax) + " bytes"
                                               : curl_easy_strerror(code);
     if (os_error != 0) answer.detail += std::string(": ") + std::strerror(static_cast<int>(os_error));

@@ -33,7 +33,8 @@ class Prober {
   struct Answer {
     uint64_t ticket = 0;
     Verdict verdict{};
-    std::string detail;  // one line, empty when kOk
+    std::string detail;   // one line, empty when kOk
+    bool silent = false;  // kFailed: no answer within the time limit
     Nanoseconds took = 0;
     std::string body;
   };

@@ -16,7 +16,8 @@ namespace margay::control::test {
 struct Behaviour {
   Outcome liveness = Outcome::kPass, readiness = Outcome::kPass;
   Nanoseconds latency = 2 * kMillisecond;
-  bool hangs = false;  // probes are never answered
+  bool hangs = false;   // probes are never answered
+  bool silent = false;  // their failures are time-outs
   bool scrape_ok = true;
   std::vector<Sample> samples;  // of each scrape
 };
@@ -107,7 +108,9 @@ class SciRig {
       probes.emplace_back(now, *probe);
       const Behaviour& b = behaviours[probe->id];
       const Outcome outcome = probe->kind == CheckKind::kLiveness ? b.liveness : b.readiness;
-      if (!b.hangs) answers.emplace_back(CheckResult{probe->id, probe->kind, probe->serial, outcome, b.latency, "so"});
+      if (!b.hangs)
+        answers.emplace_back(CheckResult{probe->id, probe->kind, probe->serial, outcome, b.latency, "so",
+                                         outcome == Outcome::kFail && b.silent});
     }
     if (const auto* scrape = std::get_if<ScrapeRequest>(&action)) {
       scrapes.emplace_back(now, *scrape);

@@ -53,7 +53,9 @@ SciSpec spec(Random& r) {
               .readiness = maybe(r, probe(r)),
               .performance = maybe(r, performance(r)),
               .batch = time_from(r, 0)};
-  s.metrics = {.prometheus = name(r), .interval = time_from(r, 1), .names = {{name(r), name(r), name(r), name(r), name(r), 0.001, true}, {"a", "b"}}};
+  s.metrics = {.prometheus = name(r),
+               .interval = time_from(r, 1),
+               .names = {{name(r), name(r), name(r), name(r), name(r), 0.001, true}, {"a", "b"}}};
   s.computing_time = {.method = any(r, ComputingTimeMethod::kDynamic),
                       .window = time_from(r, 1),
                       .alpha = share(r, 1),
@@ -102,8 +104,9 @@ Event event(Random& r) {
   const Sample sample{any(r, Metric::kCustom), any(r, SampleKind::kCounter), r.below(1000) / 8.0};
   switch (r.below(std::variant_size_v<Event>)) {
     case 0:
-      return CheckResult{name(r), any(r, CheckKind::kPerformance), r.next(), any(r, Outcome::kError), time_from(r, 0),
-                         name(r)};
+      return CheckResult{
+          name(r),    any(r, CheckKind::kPerformance), r.next(), any(r, Outcome::kError), time_from(r, 0), name(r),
+          r.one_in(2)};
     case 1:
       return ScrapeResult{name(r), r.next(), r.one_in(2), {sample, sample}};
     case 2:
