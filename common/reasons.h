@@ -116,11 +116,15 @@ inline constexpr std::array<ReasonText, kDropReasons> kDropReasonTexts{{
 constexpr const ReasonText& text_of(DropReason r) { return kDropReasonTexts[static_cast<size_t>(r)]; }
 
 // Why a binding ended; the slot, if still held, was released with it.
-#define MARGAY_END_REASONS(X)                                                                   \
-  X(kFin, "fin")                                                                                \
-  X(kReset, "reset")                                                                            \
-  X(kTimeout, "timeout") X(kEvicted, "evicted") X(kDrained, "drained") X(kDisabled, "disabled") \
-      X(kUnhealthy, "unhealthy") X(kReplaced, "replaced")
+#define MARGAY_END_REASONS(X) \
+  X(kFin, "fin")              \
+  X(kReset, "reset")          \
+  X(kTimeout, "timeout")      \
+  X(kEvicted, "evicted")      \
+  X(kDrained, "drained")      \
+  X(kDisabled, "disabled")    \
+  X(kUnhealthy, "unhealthy")  \
+  X(kReplaced, "replaced")
 
 enum class EndReason : uint8_t {
 #define X(name, text) name,

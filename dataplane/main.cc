@@ -12,11 +12,11 @@
 #include <spdlog/spdlog.h>
 
 #include "common/log.h"
+#include "common/site/site_reader.h"
 #include "dataplane/assemble.h"
 #include "dataplane/control_loop.h"
 #include "dataplane/options.h"
 #include "dataplane/replay/replay_main.h"
-#include "common/site/site_reader.h"
 
 namespace margay::dp {
 namespace {

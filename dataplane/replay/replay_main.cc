@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "dataplane/replay/replay.h"
 #include "common/site/site_reader.h"
+#include "dataplane/replay/replay.h"
 
 namespace margay::dp {
 namespace {

@@ -6,7 +6,6 @@
 namespace margay::test {
 namespace {
 
-
 const char* const kClient = "198.51.100.7:40000";
 const char* const kSci = "192.0.2.10:80";
 const char* const kClient6 = "[2001:db8:99::7]:40000";

@@ -28,8 +28,8 @@
 
 #include "common/monotonic.h"
 #include "common/shared_table/writer.h"
-#include "common/unix_socket.h"
 #include "common/site/site_reader.h"
+#include "common/unix_socket.h"
 
 namespace margay::test {
 namespace {

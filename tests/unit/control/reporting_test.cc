@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <vector>
 
 namespace margay::control {
@@ -331,16 +330,6 @@ TEST(Reporting, ADeltaLeavesOutWhatDidNotChange_SCI119_SCI120_D42) {
   EXPECT_EQ(r.last().state.security_level, 5u);
 }
 
-TEST(Reporting, TheEpochNeverGoesBack_D14) {
-  EXPECT_EQ(next_epoch(std::nullopt, 1'700'000'000'000), 1'700'000'000'000u);
-  EXPECT_EQ(next_epoch(1'600'000'000'000, 1'700'000'000'000), 1'700'000'000'000u);
-  EXPECT_EQ(next_epoch(1'800'000'000'000, 1'700'000'000'000), 1'800'000'000'001u);  // the clock was set back
-  EXPECT_EQ(next_epoch(1'700'000'000'000, 1'700'000'000'000), 1'700'000'000'001u);  // twice in one millisecond
-  EXPECT_EQ(next_epoch(5, -1), 6u);
-  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
-  EXPECT_EQ(next_epoch(kMax, 1), kMax);
-}
-
 TEST(Reporting, AReloadTakesIntervalsAndRatesAndKeepsTheSequence_SCI105) {
   Rig r;
   SciSpec c = config();
@@ -398,12 +387,6 @@ TEST(Reporting, WhatIsGoneIsToldByAFullReport_SCI44_SCI119_SCI120) {
   EXPECT_TRUE(instance.raise(Trigger::kAdmin));
   EXPECT_TRUE(instance.last().full);
   EXPECT_EQ(instance.last().state.instances.size(), 1u);
-}
-
-TEST(Reporting, NamesOfTriggersAreTheRequirements_D21) {
-  EXPECT_EQ(name_of(Trigger::kAllDown), "ALL_DOWN");
-  EXPECT_EQ(name_of(Trigger::kPeriodic), "PERIODIC");
-  EXPECT_EQ(name_of(Trigger::kStop), "STOP");
 }
 
 }  // namespace

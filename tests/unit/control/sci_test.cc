@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
-
 #include "tests/unit/control/sci_rig.h"
 
 namespace margay::control {
@@ -296,63 +294,6 @@ TEST(Sci, ADrainOutlivesTheControlPlane_D33) {
   EXPECT_EQ(r.tables[0].second.changed[1].admin, Admin::kEnabled);
   r.handle(OperatorDrain{"si-1", false});
   EXPECT_EQ(r.last().state.gas->value, 400u);
-}
-
-// D-29, D-51, D-23: a broken prober must not reset a whole site.
-class Silence : public testing::Test {
- protected:
-  explicit Silence(size_t instances = 4) {
-    SciSpec config = two_instances();
-    for (size_t n = 3; n <= instances; ++n) {
-      config.instances.push_back(config.instances[0]);
-      config.instances.back().id = "si-" + std::to_string(n);
-    }
-    rig.emplace(config);
-    rig->settle();
-  }
-  void fall_silent(std::initializer_list<const char*> who, bool silent = true) {
-    for (const char* id : who) {
-      rig->behaviours[id].liveness = Outcome::kFail;
-      rig->behaviours[id].silent = silent;
-    }
-  }
-  size_t count(HealthState state) {
-    size_t n = 0;
-    for (const InstanceDetail& i : rig->sci.state().instances) n += i.health == state ? 1 : 0;
-    return n;
-  }
-
-  std::optional<SciRig> rig;
-};
-
-TEST_F(Silence, OfHalfTheInstancesIsTheProbersFor30Seconds_D29_D51_D23) {
-  fall_silent({"si-1", "si-2", "si-3", "si-4"});
-  rig->run_for(15 * kSecond);
-  EXPECT_EQ(count(kUnknown), 4u);
-  EXPECT_EQ(rig->first_with(Trigger::kAllDown)->state.gas->value, 0u) << "nobody is sent there meanwhile";
-  rig->run_for(30 * kSecond);
-  EXPECT_EQ(count(kUnhealthy), 4u) << "bounded in time";
-}
-
-TEST_F(Silence, OfFewIsTheirOwn_D51) {
-  fall_silent({"si-1", "si-2"});
-  rig->run_for(15 * kSecond);
-  EXPECT_EQ(count(kUnhealthy), 2u);
-  EXPECT_EQ(count(kHealthy), 2u);
-}
-
-TEST_F(Silence, OneAfterTheOtherIsTheirOwn_D51) {
-  for (const char* id : {"si-1", "si-2", "si-3", "si-4"}) {
-    fall_silent({id});
-    rig->run_for(15 * kSecond);
-  }
-  EXPECT_EQ(count(kUnhealthy), 4u);
-}
-
-TEST_F(Silence, ARefusalIsNone_D54) {
-  fall_silent({"si-1", "si-2", "si-3", "si-4"}, false);
-  rig->run_for(15 * kSecond);
-  EXPECT_EQ(count(kUnhealthy), 4u);
 }
 
 // Of a whole SCI that drained, one order ends the drain.
