@@ -183,13 +183,13 @@ Result<void> TablePlan::adopt(const std::optional<Snapshot>& running, IndexPool:
   flying_.reset();
   base_ = 0;
   taken_.clear();
+  taken_by_name_.clear();
   pool_.connect(std::move(counts));
   std::map<std::string_view, const SciRecord*> found;
   if (running) {
     generation_ = std::max(generation_, running->generation);
     for (const SciRecord& sci : running->scis) {
-      taken_[sci.index] = sci;
-      pool_.entered(sci);
+      enter(sci);
       found[sci.policy.csci_id] = &sci;
     }
   }
@@ -222,23 +222,27 @@ SciRecord TablePlan::held_back(const SciRecord& taken) const {
 
 Snapshot TablePlan::next() const {
   Snapshot snapshot{.generation = generation_ + 1, .base = base_, .scis = {}, .removed = {}};
-  const auto named = [this](const std::string& csci_id) { return base_ == 0 || changed_.count(csci_id) > 0; };
-  if (held_) {
-    for (const auto& [index, sci] : taken_) {
-      if (named(sci.policy.csci_id)) snapshot.scis.push_back(held_back(sci));
-    }
-    return snapshot;
-  }
-  std::set<uint32_t> stay;
-  for (const auto& [name, sci] : wanted_) {
-    stay.insert(sci.index);
-    if (named(name)) snapshot.scis.push_back(sci);
-  }
-  if (base_ == 0) return snapshot;
-  for (const auto& [index, sci] : taken_) {
-    if (stay.count(index) == 0) snapshot.removed.push_back(index);
+  if (base_ == 0 && held_) {
+    for (const auto& [index, sci] : taken_) snapshot.scis.push_back(held_back(sci));
+  } else if (base_ == 0) {
+    for (const auto& [name, sci] : wanted_) snapshot.scis.push_back(sci);
+  } else {
+    for (const std::string& name : changed_) add_change(name, snapshot);
   }
   return snapshot;
+}
+
+void TablePlan::add_change(const std::string& name, Snapshot& snapshot) const {
+  const auto taken = taken_by_name_.find(name);
+  const bool has = taken != taken_by_name_.end();
+  if (held_) {
+    if (has) snapshot.scis.push_back(held_back(taken_.at(taken->second)));
+    return;
+  }
+  const auto wanted = wanted_.find(name);
+  const bool stays = wanted != wanted_.end();
+  if (stays) snapshot.scis.push_back(wanted->second);
+  if (has && (!stays || wanted->second.index != taken->second)) snapshot.removed.push_back(taken->second);
 }
 
 void TablePlan::committed(Snapshot snapshot) {
@@ -259,13 +263,17 @@ void TablePlan::taken() {
     const auto found = taken_.find(index);
     if (found == taken_.end()) continue;
     pool_.left(found->second, now.generation);
+    taken_by_name_.erase(found->second.policy.csci_id);
     taken_.erase(found);
   }
-  for (const SciRecord& sci : now.scis) {
-    pool_.entered(sci);
-    taken_[sci.index] = sci;
-  }
+  for (const SciRecord& sci : now.scis) enter(sci);
   base_ = now.generation;
+}
+
+void TablePlan::enter(const SciRecord& sci) {
+  pool_.entered(sci);
+  taken_[sci.index] = sci;
+  taken_by_name_[sci.policy.csci_id] = sci.index;
 }
 
 void TablePlan::refused() {

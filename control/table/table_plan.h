@@ -70,11 +70,14 @@ class TablePlan {
 
   Result<void> place(Scis& scis, IndexPool& pool) const;
   void place_anew();
+  void enter(const shared_table::SciRecord& sci);
+  void add_change(const std::string& name, shared_table::Snapshot& snapshot) const;
   shared_table::SciRecord held_back(const shared_table::SciRecord& taken) const;
 
   Scis wanted_;
   std::map<uint32_t, shared_table::SciRecord> taken_;  // what the data plane has, by index
-  std::set<std::string> changed_;                      // since the last commit
+  std::map<std::string, uint32_t> taken_by_name_;
+  std::set<std::string> changed_;  // since the last commit
   std::optional<shared_table::Snapshot> flying_;
   IndexPool pool_;
   uint64_t generation_ = 0;  // the last one given
