@@ -3,21 +3,17 @@
 
 #include <signal.h>
 #include <string.h>
-#include <termios.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include <spdlog/spdlog.h>
 
+#include "common/cli/foreground_shell.h"
 #include "common/cli/server.h"
-#include "common/cli/shell.h"
 #include "common/shared_table/heartbeat_watch.h"
 #include "dataplane/cli/commands.h"
 
@@ -73,44 +69,6 @@ void keep_bindings(DataPlane& data_plane) {
   }
 }
 
-// The commands and whose turn it is. Shared with the foreground shell's thread, which may outlive run_control().
-struct Commands {
-  explicit Commands(DataPlane& plane) : executor(table, control, [&plane] { plane.begin_turn(); }) {
-    register_commands(table, plane);
-  }
-
-  CommandTable table;
-  std::mutex control;
-  LocalExecutor executor;
-  std::atomic<bool> shell_ended{false};
-};
-
-// The shell that `-i` asks for. It may be waiting for a key, or for its terminal to take output, when the data plane
-// ends: then its thread is left behind without another turn, and the terminal put back as it was.
-class ForegroundShell {
- public:
-  explicit ForegroundShell(std::shared_ptr<Commands> commands)
-      : commands_(std::move(commands)), has_terminal_(tcgetattr(STDIN_FILENO, &terminal_) == 0) {
-    std::thread([shared = commands_] {
-      // A terminal may take no output for as long as it likes: nothing is written during a turn.
-      CollectingExecutor executor(shared->executor);
-      Shell(executor, "margay> ", false).run();
-      shared->shell_ended.store(true);
-    }).detach();
-  }
-  ForegroundShell(const ForegroundShell&) = delete;
-  ForegroundShell& operator=(const ForegroundShell&) = delete;
-  ~ForegroundShell() {
-    commands_->control.lock();  // for good
-    if (has_terminal_) tcsetattr(STDIN_FILENO, TCSANOW, &terminal_);
-  }
-
- private:
-  std::shared_ptr<Commands> commands_;
-  termios terminal_{};
-  bool has_terminal_;
-};
-
 }  // namespace
 
 void hold_signals() {
@@ -122,7 +80,8 @@ void hold_signals() {
 }
 
 Result<void> run_control(DataPlane& data_plane, bool interactive) {
-  const auto commands = std::make_shared<Commands>(data_plane);
+  const auto commands = std::make_shared<Commands>([&data_plane] { data_plane.begin_turn(); });
+  register_commands(commands->table, data_plane);
   auto server = CliServer::open(data_plane.config.cli_socket, commands->executor);
   if (!server) return server.error();
   HeartbeatWatch watch(data_plane.shared.worker_counters, data_plane.now());
