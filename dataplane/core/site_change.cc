@@ -150,8 +150,15 @@ class Applier {
   void remove(SciIndex s) {
     moved_ = true;
     Sci& sci = next_->scis.edit(s);
-    for (const InstanceIndex i : sci.instances) next_->instances.edit(i).gone = true;
+    let_go_of(sci.instances, s);
     sci.record = nullptr;  // its instances and frontends stay named until the index is used again
+  }
+
+  // Of an SCI that is gone, an index may be another's since.
+  void let_go_of(const std::vector<InstanceIndex>& instances, SciIndex s) {
+    for (const InstanceIndex i : instances) {
+      if (next_->instances[i].sci == s) next_->instances.edit(i).gone = true;
+    }
   }
 
   void put(const SciRecord& record) {
@@ -160,7 +167,7 @@ class Applier {
     const bool stays = sci.record != nullptr && same_places(*sci.record, record);
     if (!stays) {
       moved_ = true;
-      for (const InstanceIndex i : sci.instances) next_->instances.edit(i).gone = true;
+      let_go_of(sci.instances, record.index);
     }
     static_cast<SciPolicy&>(sci) = record.policy;
     sci.established = ticks_of(record.policy.affinity_timeout);

@@ -218,6 +218,25 @@ TEST_F(SiteChangeTest, AnIndexServesAgainUnderAHigherGenerationOnly) {
   EXPECT_EQ(table_->instances[1].generation, 2);
 }
 
+// The index of an SCI that went is used again after one of its instances' indices was.
+TEST_F(SiteChangeTest, AnIndexThatAnotherSciHasIsNotTakenAwayWithItsFirstOne) {
+  take({sci(0, 0, 2), sci(1, 5, 1)});
+  take({}, false, {0});
+  SciRecord second = sci(1, 5, 1);
+  second.instances.push_back(instance(1, 2));
+  take({second}, false);
+  SciRecord again = sci(0, 7, 1);
+  again.policy.csci_id = "another";
+  take({again}, false);
+  EXPECT_FALSE(table_->instances[1].gone);
+  EXPECT_EQ(table_->instances[1].sci, 1u);
+  EXPECT_TRUE(table_->instances[0].gone);
+  // In one snapshot: SCI 0 goes, and SCI 1 takes its instance's index.
+  second.instances.push_back(instance(7, 2));
+  take({second}, false, {0});
+  EXPECT_FALSE(table_->instances[7].gone);
+}
+
 TEST_F(SiteChangeTest, WhatDoesNotFitIsRefusedWhole) {
   take({sci(0, 0, 2), sci(1, 10, 1)});
   const uint64_t before = table_->version;
