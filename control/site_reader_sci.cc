@@ -9,6 +9,7 @@
 
 #include "common/site/site_sections.h"
 #include "control/collection/http/presets.h"
+#include "control/collection/http/samples.h"
 #include "control/sci/metrics.h"
 #include "control/site_sections.h"
 
@@ -171,8 +172,13 @@ void read_names(const Field& field, std::vector<MetricsConfig::Name>& names) {
   refuse_unknown_keys(field, known);
   names.clear();
   for (size_t i = 0; i < field.size(); ++i) {
-    MetricsConfig::Name name{.metric = field.node()->children[i].key, .series = {}};
-    if (read_text(field[i], kSeriesBytesMax, name.series)) names.push_back(name);
+    std::string text;
+    if (!read_text(field[i], kSeriesBytesMax, text)) continue;
+    if (const auto name = read_series(field.node()->children[i].key, text)) {
+      names.push_back(*name);
+    } else {
+      field[i].fail_expected("a series such as http_requests_total or http_requests_total{code=\"5xx\"}");
+    }
   }
 }
 

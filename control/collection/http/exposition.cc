@@ -95,13 +95,15 @@ SeriesType type_of_series(const Types& types, const std::string& name) {
   return SeriesType::kUntyped;
 }
 
-void take_comment(Cursor cursor, Types& types) {
+// False: one TYPE too many.
+bool take_comment(Cursor cursor, Types& types) {
   cursor.skip_blanks();
-  if (cursor.take_word() != "TYPE") return;
+  if (cursor.take_word() != "TYPE") return true;
   cursor.skip_blanks();
   const std::string name(cursor.take_word());
   cursor.skip_blanks();
   types[name] = type_of(cursor.take_word());
+  return types.size() <= kSeriesMax;
 }
 
 // Behind the opening brace. Empty when it is well; else what is wrong.
@@ -153,11 +155,11 @@ Result<std::vector<Series>> parse_exposition(std::string_view text) {
     Cursor cursor(line);
     cursor.skip_blanks();
     if (cursor.at_end()) continue;
+    const std::string where = "line " + std::to_string(number);
     if (cursor.take('#')) {
-      take_comment(cursor, types);
+      if (!take_comment(cursor, types)) return Error{where + ": more than " + std::to_string(kSeriesMax) + " types"};
       continue;
     }
-    const std::string where = "line " + std::to_string(number);
     if (all.size() == kSeriesMax) return Error{where + ": more than " + std::to_string(kSeriesMax) + " series"};
     const std::string wrong = take_series(cursor, all.emplace_back());
     if (!wrong.empty()) return Error{where + ": " + wrong};

@@ -27,7 +27,7 @@ struct Series {
   const std::string* label(std::string_view key) const;
 };
 
-inline constexpr size_t kSeriesMax = 100'000;
+inline constexpr size_t kSeriesMax = 100'000;  // and families with a TYPE
 inline constexpr size_t kLabelsMax = 64;
 
 // All of it or nothing; the error names the line.

@@ -94,6 +94,9 @@ TEST(Exposition, BoundsHold) {
   std::string series;
   for (size_t i = 0; i <= kSeriesMax; ++i) series += "m 1\n";
   EXPECT_EQ(error_of(series), "line 100001: more than 100000 series");
+  std::string types;
+  for (size_t i = 0; i <= kSeriesMax; ++i) types += "# TYPE m" + std::to_string(i) + " gauge\n";
+  EXPECT_EQ(error_of(types), "line 100001: more than 100000 types");
 }
 
 TEST(Exposition, DamagedTextIsReadOrRefused) {

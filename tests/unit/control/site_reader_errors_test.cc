@@ -122,6 +122,10 @@ TEST(ControlSiteReaderErrors, WrongValuesOfTheRest) {
        s + "metrics.interval: expected a duration from 10ms to 24h, got \"0s\""},
       {sci("metrics: {prometheus: \"http://a\", names: ^nodes}"),
        s + "metrics.names: expected one of node, vllm, triton, tgi, got \"nodes\""},
+      {sci("metrics: {prometheus: \"http://a\", names: {cpu: ^a b}}"),
+       s + "metrics.names[\"cpu\"]: expected a series such as http_requests_total or "
+           "http_requests_total{code=\"5xx\"}, got "
+           "\"a b\""},
       {sci("metrics: {prometheus: \"http://a\", names: {^cpus: x}}"),
        s + "metrics.names: unknown key \"cpus\", the nearest known one is \"cpu\""},
       {joining(with_instance("^metrics: {}")), s + "instances[0].metrics: is not built yet, expected it left out"},
