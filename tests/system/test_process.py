@@ -18,7 +18,6 @@ GOOD = site_file.text('/nonexistent/cli.sock', SCIS)
 BAD = (
     ('unknown key', '  workers: 2', '  wrokers: 2', 'wrokers', 'workers'),
     ('wrong type', '  workers: 2', '  workers: two', 'workers', 'two'),
-    ('not built yet', '  control: none', '  control: /run/margay/dataplane.sock', 'control', 'not built yet'),
     ('mode not built yet', 'mode: nat', 'mode: full-nat', 'mode', 'not built yet'),
     ('duration without its unit', 'closing: 3s', 'closing: 3', 'closing', 'duration'),
     ('no instance has slots', 'max_sessions: 1000', 'max_sessions: 0', 'max_sessions', '1'),
