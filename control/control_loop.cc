@@ -22,6 +22,8 @@
 #include "common/cli/server.h"
 #include "common/fd.h"
 #include "control/cli/commands.h"
+#include "control/http/pages.h"
+#include "control/http/server.h"
 #include "control/service.h"
 
 namespace margay::control {
@@ -133,11 +135,12 @@ void hold_signals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-Result<void> run_control(SiteSpec spec, bool interactive) {
+Result<void> run_control(SiteSpec spec, const Options& options) {
   auto waker = Waker::make();
   if (!waker) return waker.error();
   const std::string cli = spec.cli_socket, site = spec.site.site, socket = spec.site.control_socket;
-  auto service = Service::make(std::move(spec), (*waker)->epoll());
+  const auto listen = spec.http_listen;
+  auto service = Service::make(std::move(spec), (*waker)->epoll(), options.record);
   if (!service) return service.error();
   const auto commands = std::make_shared<Commands>();
   register_commands(commands->table, **service);
@@ -145,9 +148,17 @@ Result<void> run_control(SiteSpec spec, bool interactive) {
   if (!server) return server.error();
   spdlog::info("msg=\"control plane\" site={} scis={} data_plane={} cli={}", site,
                (*service)->site().spec().scis.size(), socket, cli);
+  std::unique_ptr<HttpServer> http;
+  if (listen) {
+    auto opened = HttpServer::open(*listen, [&service = **service, commands](const std::string& path) {
+      return http_answer(service, commands->control, path);
+    });
+    if (!opened) return in("control.http.listen", opened.error());
+    http = std::move(*opened);
+  }
   const CliThread cli_thread(std::move(*server));
   std::optional<ForegroundShell> shell;
-  if (interactive) shell.emplace(commands);
+  if (options.interactive) shell.emplace(commands);
   loop(**waker, **service, *commands);
   return {};
 }

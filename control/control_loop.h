@@ -6,6 +6,7 @@
 // reports; SIGHUP reads the site file again.
 
 #include "common/result.h"
+#include "control/options.h"
 #include "control/site_reader.h"
 
 namespace margay::control {
@@ -14,6 +15,6 @@ namespace margay::control {
 void hold_signals();
 
 // Until `shutdown`, a signal, or the end of the foreground shell.
-Result<void> run_control(SiteSpec spec, bool interactive);
+Result<void> run_control(SiteSpec spec, const Options& options);
 
 }  // namespace margay::control

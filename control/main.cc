@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "common/log.h"
 #include "control/control_loop.h"
 #include "control/options.h"
+#include "control/replay_main.h"
 #include "control/site_reader.h"
 
 namespace margay::control {
@@ -37,7 +39,7 @@ int run(SiteSpec spec, const Options& options) {
   }
   hold_signals();
   start_log();
-  if (auto controlled = run_control(std::move(spec), options.interactive); !controlled) {
+  if (auto controlled = run_control(std::move(spec), options); !controlled) {
     return fail(controlled.error());
   }
   spdlog::info("msg=\"ended\"");
@@ -47,6 +49,7 @@ int run(SiteSpec spec, const Options& options) {
 }
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "replay") return replay_main(argc - 1, argv + 1);
   auto options = read_options(argc, argv);
   if (const int* status = std::get_if<int>(&options)) return *status;
   const auto& chosen = std::get<Options>(options);

@@ -2,7 +2,7 @@
 #pragma once
 
 // The command line of margay-control:
-//   margay-control --config FILE [--check] [-i]
+//   margay-control --config FILE [--check] [-i] [--record FILE]
 
 #include <string>
 #include <variant>
@@ -13,6 +13,7 @@ struct Options {
   std::string config;
   bool check = false;
   bool interactive = false;
+  std::string record = {};  // empty: nothing is recorded
 };
 
 // The options, or the exit status when there is nothing more to do: 0 after --help and --version, 2 after a line

@@ -25,15 +25,54 @@ Time read_clocks() {
           .unix_ms = nanoseconds_of(CLOCK_REALTIME) / static_cast<int64_t>(kMillisecond)};
 }
 
-Result<std::unique_ptr<Service>> Service::make(SiteSpec spec, int epoll) {
+Site::Parts Service::parts() {
+  Site::Parts parts;
+  parts.ask = [this](const Prober::Question& question) { prober_.ask(question); };
+  parts.report = [this](const Report& report) { lines_.write(json_line(report)); };
+  parts.samples = [this](const SciSpec& sci, const std::string& si_id, const std::vector<Series>& series) {
+    return samples_.make(sci, si_id, series);
+  };
+  parts.begun = [this](const SciSpec& sci, uint64_t seed, uint64_t epoch, const std::vector<Sci::Known>& known,
+                       Time at) {
+    statistics_.begun(sci.csci_id);
+    recorder_.begin({sci, seed, epoch, known}, at);
+  };
+  parts.handled = [this](const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at) {
+    handled(csci_id, event, actions, at);
+  };
+  return parts;
+}
+
+void Service::handled(const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at) {
+  statistics_.handled(csci_id, event, actions, site_->scis().at(csci_id).next_due(), at.monotonic);
+  if (!recorder_.on()) return;
+  recorder_.event(csci_id, event, at);
+  for (const Action& action : actions) recorder_.action(csci_id, action, at);
+  if (!recorder_.on()) spdlog::error("msg=\"recording ended\" why={:?}", recorder_.fault());
+}
+
+SiteNumbers Service::numbers() const {
+  const DataPlaneLink::Status& link = site_->link().status();
+  return {.data_plane_connected = link.connected,
+          .data_plane_alive = link.alive,
+          .connections = link.connections,
+          .generation = site_->plan().generation(),
+          .acked = link.acked,
+          .taken = link.taken,
+          .refused = link.refused,
+          .report_lines = lines_.written(),
+          .report_lines_lost = lines_.lost()};
+}
+
+Result<std::unique_ptr<Service>> Service::make(SiteSpec spec, int epoll, const std::string& recording) {
   std::unique_ptr<Service> service(new Service);
   if (auto opened = service->lines_.open(spec.reports); !opened) return opened.error();
-  Site::Parts parts;
-  parts.ask = [raw = service.get()](const Prober::Question& question) { raw->prober_.ask(question); };
-  parts.report = [raw = service.get()](const Report& report) { raw->lines_.write(json_line(report)); };
+  if (!recording.empty()) {
+    if (auto opened = service->recorder_.open(recording); !opened) return in("--record", opened.error());
+  }
   std::random_device random;
   const uint64_t seed = uint64_t{random()} << 32 | random();
-  auto site = Site::make(std::move(spec), std::move(parts), seed, epoll, read_clocks().monotonic);
+  auto site = Site::make(std::move(spec), service->parts(), seed, epoll, read_clocks().monotonic);
   if (!site) return site.error();
   service->site_ = std::move(*site);
   return service;
@@ -66,7 +105,10 @@ Result<std::vector<std::string>> Service::take_over() {
   ReportLines lines;
   if (auto opened = lines.open(next->reports); !opened) return opened.error();
   auto changes = site_->reload(std::move(*next), read_clocks());
-  if (changes) lines_.take_place(std::move(lines));
+  if (changes) {
+    lines_.take_place(std::move(lines));
+    statistics_.keep(site_->spec().scis);
+  }
   return changes;
 }
 

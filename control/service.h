@@ -9,8 +9,12 @@
 #include <vector>
 
 #include "control/collection/http/prober.h"
+#include "control/collection/http/samples.h"
+#include "control/http/metrics_page.h"
+#include "control/record/recorder.h"
 #include "control/report_lines.h"
 #include "control/site.h"
+#include "control/statistics.h"
 
 namespace margay::control {
 
@@ -19,8 +23,9 @@ Time read_clocks();
 
 class Service {
  public:
-  // `epoll`: the loop's. Errors are those of the site and of the place for reports.
-  static Result<std::unique_ptr<Service>> make(SiteSpec spec, int epoll);
+  // `epoll`: the loop's. `recording`: a file, or empty. Errors are those of the site and of the places for reports and
+  // the recording.
+  static Result<std::unique_ptr<Service>> make(SiteSpec spec, int epoll, const std::string& recording);
 
   // Events and time, until nothing is due.
   void turn();
@@ -38,14 +43,22 @@ class Service {
   void finish();
 
   Site& site() { return *site_; }
+  const Site& site() const { return *site_; }
   const ReportLines& reports() const { return lines_; }
+  const Statistics& statistics() const { return statistics_; }
+  SiteNumbers numbers() const;
 
  private:
   Service() = default;
+  Site::Parts parts();
+  void handled(const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at);
   Result<std::vector<std::string>> take_over();
 
   Prober prober_;
   ReportLines lines_;
+  SampleMakers samples_;
+  Statistics statistics_;
+  Recorder recorder_;
   std::unique_ptr<Site> site_;
   bool stopping_ = false;
 };

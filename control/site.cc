@@ -17,13 +17,6 @@ constexpr int kTicksMax = 1000;  // of all SCIs, a turn
 // SCIs with the same intervals are not to be in step.
 uint64_t seed_of(uint64_t seed, const std::string& csci_id) { return seed ^ std::hash<std::string>{}(csci_id); }
 
-std::string words(const HealthCause& cause) {
-  static constexpr std::string_view kOutcomes[] = {"passed", "failed", "could not be made"};
-  if (!cause.kind) return "configuration";
-  return fmt::format("{} {} {} times", name_of(*cause.kind), kOutcomes[static_cast<size_t>(cause.outcome)],
-                     cause.count);
-}
-
 bool knows_nothing(const Sci& sci, const SciSpec& spec) {
   return std::all_of(spec.instances.begin(), spec.instances.end(), [&sci](const InstanceSpec& i) {
     const HealthMonitor* monitor = sci.monitor(i.id);
@@ -32,6 +25,13 @@ bool knows_nothing(const Sci& sci, const SciSpec& spec) {
 }
 
 }  // namespace
+
+std::string words_of(const HealthCause& cause) {
+  static constexpr std::string_view kOutcomes[] = {"passed", "failed", "could not be made"};
+  if (!cause.kind) return "configuration";
+  return fmt::format("{} {} {} times", name_of(*cause.kind), kOutcomes[static_cast<size_t>(cause.outcome)],
+                     cause.count);
+}
 
 Result<std::unique_ptr<Site>> Site::make(SiteSpec spec, Parts parts, uint64_t seed, int epoll, Nanoseconds now) {
   std::unique_ptr<Site> site(new Site(std::move(spec), std::move(parts), seed));
@@ -184,7 +184,8 @@ void Site::perform(const std::string& csci_id, const Transition& t) {
   const HealthChange& c = t.change;
   spdlog::log(serves(c.to) ? spdlog::level::info : spdlog::level::warn,
               "msg=\"health changed\" csci_id={:?} instance={:?} from={} to={} lasted_ms={} cause={:?} detail={:?}",
-              csci_id, t.id, name_of(c.from), name_of(c.to), c.lasted / kMillisecond, words(c.cause), c.cause.detail);
+              csci_id, t.id, name_of(c.from), name_of(c.to), c.lasted / kMillisecond, words_of(c.cause),
+              c.cause.detail);
 }
 
 void Site::perform(const std::string& csci_id, const ReportReady& ready) {

@@ -30,6 +30,9 @@
 
 namespace margay::control {
 
+// "liveness failed 3 times"
+std::string words_of(const HealthCause& cause);
+
 class Site {
  public:
   static constexpr Nanoseconds kStartPatience = kSecond;
@@ -61,7 +64,7 @@ class Site {
 
   // For whoever looks.
   const SiteSpec& spec() const { return spec_; }
-  std::map<std::string, Sci>& scis() { return scis_; }
+  const std::map<std::string, Sci>& scis() const { return scis_; }
   const DataPlaneLink& link() const { return *link_; }
   const TablePlan& plan() const { return plan_; }
   size_t asking() const { return asked_.size(); }

@@ -2,10 +2,18 @@
 #include "control/cli/commands.h"
 
 #include "common/cli/common_commands.h"
+#include "control/cli/kinds.h"
 
 namespace margay::control {
 
 void register_commands(CommandTable& table, Service& service) {
+  add_kinds(table, service);
+  add_show_health(table, service);
+  add_show_metrics(table, service);
+  add_show_report(table, service);
+  add_show_table(table, service);
+  add_show_checks(table, service);
+  add_drain(table, service);
   add_reload(table, service);
   add_shutdown(table, service);
   add_quit(table);

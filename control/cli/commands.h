@@ -13,6 +13,12 @@ namespace margay::control {
 void register_commands(CommandTable& table, Service& service);
 
 // One function a file, in the order of `help`.
+void add_show_health(CommandTable& table, Service& service);
+void add_show_metrics(CommandTable& table, Service& service);
+void add_show_report(CommandTable& table, Service& service);
+void add_show_table(CommandTable& table, Service& service);
+void add_show_checks(CommandTable& table, Service& service);
+void add_drain(CommandTable& table, Service& service);
 void add_reload(CommandTable& table, Service& service);
 void add_shutdown(CommandTable& table, Service& service);
 

@@ -201,7 +201,7 @@ HealthSummary Sci::summary() const {
 }
 
 // All of the state but the instances' details.
-SciState Sci::assess(const std::vector<InstanceInput>& inputs) {
+SciState Sci::assess(const std::vector<InstanceInput>& inputs, ComputingTimeEstimator& estimator) const {
   SciState state;
   state.health = summary();
   state.admin = drain_deadline_ ? Admin::kDraining : Admin::kEnabled;
@@ -217,14 +217,19 @@ SciState Sci::assess(const std::vector<InstanceInput>& inputs) {
     return state;
   }
   if (ledger_at_) state.gas = aggregate_gas(inputs, config_.degradation_factor, config_.safety_margin);
-  state.computing_time =
-      computing_time_.estimate(inputs, config_.degradation_factor, config_.computing_time, now_.monotonic);
+  state.computing_time = estimator.estimate(inputs, config_.degradation_factor, config_.computing_time, now_.monotonic);
   return state;
 }
 
-SciState Sci::state() {
+// Whoever looks does not change what was usual.
+SciState Sci::state() const {
+  ComputingTimeEstimator copy = computing_time_;
+  return state_by(copy);
+}
+
+SciState Sci::state_by(ComputingTimeEstimator& estimator) const {
   const std::vector<InstanceInput> list = inputs();
-  SciState state = assess(list);
+  SciState state = assess(list, estimator);
   auto input = list.begin();
   for (const auto& [id, instance] : instances_) {
     const uint32_t limit = limit_of(*input, config_.degradation_factor);
@@ -235,7 +240,7 @@ SciState Sci::state() {
 }
 
 void Sci::observe() {
-  if (started_) reporting_.observe(assess(inputs()), now_.monotonic);
+  if (started_) reporting_.observe(assess(inputs(), computing_time_), now_.monotonic);
 }
 
 void Sci::publish(Instance& instance) {
@@ -268,7 +273,8 @@ void Sci::report() {
     started_ = true;
     reporting_.raise(Trigger::kStart, now);
   }
-  if (started_ && reporting_.due(now)) actions_.emplace_back(ReportReady{reporting_.make(state(), now, now_.unix_ms)});
+  if (started_ && reporting_.due(now))
+    actions_.emplace_back(ReportReady{reporting_.make(state_by(computing_time_), now, now_.unix_ms)});
 }
 
 Sci::Instance* Sci::find(const std::string& id) {
@@ -279,6 +285,16 @@ Sci::Instance* Sci::find(const std::string& id) {
 const HealthMonitor* Sci::monitor(const std::string& id) const {
   const auto found = instances_.find(id);
   return found == instances_.end() ? nullptr : &found->second.monitor;
+}
+
+std::optional<MetricCollector::Reading> Sci::reading(const std::string& id, Metric metric, Nanoseconds now) const {
+  const auto found = instances_.find(id);
+  return found == instances_.end() ? std::nullopt : metrics_.read(found->second.key, metric, now);
+}
+
+const Histogram* Sci::responses(const std::string& id) const {
+  const auto found = instances_.find(id);
+  return found == instances_.end() ? nullptr : &found->second.responses.recent();
 }
 
 }  // namespace margay::control

@@ -46,8 +46,12 @@ class Sci {
   Nanoseconds next_due() const;
 
   // As of the last event.
-  SciState state();
+  SciState state() const;
   const HealthMonitor* monitor(const std::string& id) const;
+  // The newest measurement; absent: there is none that is not stale.
+  std::optional<MetricCollector::Reading> reading(const std::string& id, Metric metric, Nanoseconds now) const;
+  // Times to first response seen in the path, in the window. nullptr: no such instance
+  const Histogram* responses(const std::string& id) const;
 
  private:
   struct Instance {
@@ -93,7 +97,8 @@ class Sci {
   InstanceInput input_of(const Instance& instance) const;
   std::vector<InstanceInput> inputs() const;
   HealthSummary summary() const;
-  SciState assess(const std::vector<InstanceInput>& inputs);
+  SciState assess(const std::vector<InstanceInput>& inputs, ComputingTimeEstimator& estimator) const;
+  SciState state_by(ComputingTimeEstimator& estimator) const;
   void observe();
   void publish(Instance& instance);
   void flush_table();

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What /metrics shows, in Prometheus's text format (docs/metrics.md). Two steps, so that only the first one needs the
+// turn: collect() copies the numbers, text_of() writes them down. Labels are those of the site file, so that the number
+// of series is bounded by it. What is not known is left out.
+
+#include <prometheus/metric_family.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "control/sci/sci.h"
+#include "control/statistics.h"
+
+namespace margay::control {
+
+// Of the site as a whole.
+struct SiteNumbers {
+  bool data_plane_connected = false, data_plane_alive = false;
+  uint64_t connections = 0;
+  uint64_t generation = 0, acked = 0, taken = 0, refused = 0;
+  uint64_t report_lines = 0, report_lines_lost = 0;
+};
+
+std::vector<prometheus::MetricFamily> collect(const std::map<std::string, Sci>& scis, const Statistics& statistics,
+                                              const SiteNumbers& site);
+std::string text_of(const std::vector<prometheus::MetricFamily>& families);
+
+}  // namespace margay::control

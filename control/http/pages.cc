@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/http/pages.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "control/http/metrics_page.h"
+
+namespace margay::control {
+namespace {
+
+HttpServer::Answer metrics(const Service& service, std::mutex& turn) {
+  std::vector<prometheus::MetricFamily> families;
+  {
+    const std::lock_guard lock(turn);
+    families = collect(service.site().scis(), service.statistics(), service.numbers());
+  }
+  return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = text_of(families)};
+}
+
+// 503 where the data plane does not forward, or does not take the table.
+HttpServer::Answer health(const Service& service, std::mutex& turn) {
+  DataPlaneLink::Status link;
+  {
+    const std::lock_guard lock(turn);
+    link = service.site().link().status();
+  }
+  const bool well = link.connected && link.alive;
+  nlohmann::ordered_json body = {{"status", well ? "ok" : "data plane lost"}};
+  if (!well) body["why"] = link.why;
+  return {.status = well ? 200u : 503u,
+          .type = "application/json",
+          .body = body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"};
+}
+
+}  // namespace
+
+HttpServer::Answer http_answer(const Service& service, std::mutex& turn, const std::string& path) {
+  if (path == "/metrics") return metrics(service, turn);
+  if (path == "/health") return health(service, turn);
+  return {.status = 404, .body = "expected /metrics or /health\n"};
+}
+
+}  // namespace margay::control
