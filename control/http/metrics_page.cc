@@ -86,8 +86,17 @@ void collect_scis(const std::map<std::string, Sci>& scis, std::vector<MetricFami
   for (Family* family : {&gas, &time, &counts, &health, &active, &limit, &enabled}) family->move_to(out);
 }
 
-void collect_statistics(const Statistics& statistics, std::vector<MetricFamily>& out) {
+void add_check(const Labels& labels, const CheckCounts& counted, Family& checks, Family& latency) {
   static constexpr const char* kOutcomes[] = {"pass", "fail", "error"};
+  latency.add(labels, counted.latency);
+  for (size_t o = 0; o < counted.outcomes.size(); ++o) {
+    Labels with_outcome = labels;
+    with_outcome.push_back({"outcome", kOutcomes[o]});
+    checks.add(std::move(with_outcome), counted.outcomes[o]);
+  }
+}
+
+void collect_statistics(const Statistics& statistics, std::vector<MetricFamily>& out) {
   Family transitions("margay_instance_transitions_total", "Changes of health, by what it went to", MetricType::Counter);
   Family reports("margay_sci_reports_total", "Reports, by their trigger", MetricType::Counter);
   Family checks("margay_checks_total", "Answered probes, by outcome", MetricType::Counter);
@@ -107,14 +116,8 @@ void collect_statistics(const Statistics& statistics, std::vector<MetricFamily>&
       scrapes.add(labels("outcome", "pass"), instance.scrapes_passed);
       scrapes.add(labels("outcome", "fail"), instance.scrapes_failed);
       for (size_t k = 0; k < instance.checks.size(); ++k) {
-        if (!instance.checks[k]) continue;
         const Labels check = labels("check", std::string(name_of(static_cast<CheckKind>(k))));
-        latency.add(check, instance.checks[k]->latency);
-        for (size_t o = 0; o < instance.checks[k]->outcomes.size(); ++o) {
-          Labels with_outcome = check;
-          with_outcome.push_back({"outcome", kOutcomes[o]});
-          checks.add(std::move(with_outcome), instance.checks[k]->outcomes[o]);
-        }
+        if (instance.checks[k]) add_check(check, *instance.checks[k], checks, latency);
       }
     }
   }
