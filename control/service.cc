@@ -61,7 +61,8 @@ SiteNumbers Service::numbers() const {
           .taken = link.taken,
           .refused = link.refused,
           .report_lines = lines_.written(),
-          .report_lines_lost = lines_.lost()};
+          .report_lines_lost = lines_.lost(),
+          .traffic = link.connected ? std::optional(traffic_of(site_->link().workers())) : std::nullopt};
 }
 
 Result<std::unique_ptr<Service>> Service::make(SiteSpec spec, int epoll, const std::string& recording) {

@@ -126,6 +126,21 @@ void collect_statistics(const Statistics& statistics, std::vector<MetricFamily>&
   for (Family* family : {&transitions, &reports, &checks, &latency, &scrapes, &slip}) family->move_to(out);
 }
 
+void collect_traffic(const TrafficNumbers& traffic, std::vector<MetricFamily>& out) {
+  Family packets("margay_data_plane_packets_total", "Packets that workers took", MetricType::Counter);
+  Family drops("margay_data_plane_drops_total", "Packets dropped, by reason", MetricType::Counter);
+  Family refused("margay_data_plane_refused_total", "Clients' packets answered with a reset or an ICMP error, by cause",
+                 MetricType::Counter);
+  packets.add({}, traffic.packets);
+  for (size_t r = 1; r < kDropReasons; ++r) {
+    drops.add({{"reason", std::string(kDropReasonTexts[r].name)}}, traffic.drops[r]);
+  }
+  for (size_t r = 1; r < kRefusals; ++r) {
+    refused.add({{"cause", std::string(kRefusalTexts[r].name)}}, traffic.refused[r]);
+  }
+  for (Family* family : {&packets, &drops, &refused}) family->move_to(out);
+}
+
 void collect_site(const SiteNumbers& site, std::vector<MetricFamily>& out) {
   const auto one = [&out](const char* name, const char* help, MetricType type, uint64_t value) {
     Family family(name, help, type);
@@ -153,7 +168,18 @@ std::vector<MetricFamily> collect(const std::map<std::string, Sci>& scis, const 
   collect_scis(scis, families);
   collect_statistics(statistics, families);
   collect_site(site, families);
+  if (site.traffic) collect_traffic(*site.traffic, families);
   return families;
+}
+
+TrafficNumbers traffic_of(std::span<const WorkerCounters> workers) {
+  TrafficNumbers sum;
+  for (const WorkerCounters& w : workers) {
+    sum.packets += w.packets.get();
+    for (size_t r = 0; r < kDropReasons; ++r) sum.drops[r] += w.drops[r].get();
+    for (size_t r = 0; r < kRefusals; ++r) sum.refused[r] += w.refused[r].get();
+  }
+  return sum;
 }
 
 std::string text_of(const std::vector<MetricFamily>& families) {

@@ -64,6 +64,10 @@ class DataPlaneLink {
   // What the data plane ran when we connected last.
   const std::optional<shared_table::Snapshot>& running() const { return running_; }
   const Status& status() const { return status_; }
+  // Of the workers of the data plane that is connected; empty without one.
+  std::span<const WorkerCounters> workers() const {
+    return there_ ? there_->workers : std::span<const WorkerCounters>();
+  }
 
  private:
   struct There {

@@ -80,9 +80,24 @@ TEST(MetricsPage, TellsOfEachSciAndInstance) {
   EXPECT_TRUE(text.find("computing_time") == std::string::npos) << "not known, so not 0";
 }
 
+// Sums over the workers; `none` is no reason.
+TEST(MetricsPage, TellsTheTrafficOfTheDataPlane) {
+  std::vector<WorkerCounters> workers(2);
+  workers[0].packets.add(5);
+  workers[1].packets.add(7);
+  workers[1].drop(DropReason::kTooBig, 3);
+  workers[0].refused[static_cast<size_t>(Refusal::kNoFreeSlot)].add(2);
+  const std::string text = text_of(collect({}, Statistics{}, {.traffic = traffic_of(workers)}));
+  EXPECT_TRUE(has(text, "margay_data_plane_packets_total 12")) << text;
+  EXPECT_TRUE(has(text, "margay_data_plane_drops_total{reason=\"too_big\"} 3")) << text;
+  EXPECT_TRUE(has(text, "margay_data_plane_refused_total{cause=\"no_free_slot\"} 2")) << text;
+  EXPECT_EQ(text.find("\"none\""), std::string::npos);
+  EXPECT_EQ(text_of(collect({}, Statistics{}, {})).find("drops"), std::string::npos) << "nobody is connected";
+}
+
 TEST(MetricsPage, EachFamilyHasOneTypeAndItsSeriesOnce) {
   const Life life;
-  const std::string text = text_of(collect(life.scis, life.statistics, {}));
+  const std::string text = text_of(collect(life.scis, life.statistics, {.traffic = TrafficNumbers{}}));
   std::map<std::string, int> seen;
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at);
