@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <random>
+#include <utility>
 
 #include <spdlog/spdlog.h>
 
@@ -27,7 +28,7 @@ Time read_clocks() {
 
 Site::Parts Service::parts() {
   Site::Parts parts;
-  parts.ask = [this](const Prober::Question& question) { prober_.ask(question); };
+  parts.ask = [this](const Prober::Question& question) { questions_.push_back(question); };
   parts.report = [this](const Report& report) { lines_.write(json_line(report)); };
   parts.samples = [this](const SciSpec& sci, const std::string& si_id, const std::vector<Series>& series) {
     return samples_.make(sci, si_id, series);
@@ -82,6 +83,7 @@ Result<std::unique_ptr<Service>> Service::make(SiteSpec spec, int epoll, const s
 void Service::turn() {
   lines_.flush();
   site_->turn(read_clocks());
+  for (const Prober::Question& question : std::exchange(questions_, {})) prober_.ask(question);
 }
 
 void Service::answer(const std::vector<Prober::Answer>& answers) {

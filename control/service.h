@@ -27,7 +27,7 @@ class Service {
   // the recording.
   static Result<std::unique_ptr<Service>> make(SiteSpec spec, int epoll, const std::string& recording);
 
-  // Events and time, until nothing is due.
+  // Events and time, until nothing is due. The loop only, as the two after it: they touch the prober.
   void turn();
   // What instances answered; waits until there is something to do, at most `patience`. Holds no turn while it waits.
   std::vector<Prober::Answer> wait(std::chrono::milliseconds patience, int wake) {
@@ -54,7 +54,8 @@ class Service {
   void handled(const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at);
   Result<std::vector<std::string>> take_over();
 
-  Prober prober_;
+  Prober prober_;  // the loop's, which waits in it without the turn
+  std::vector<Prober::Question> questions_;
   ReportLines lines_;
   SampleMakers samples_;
   Statistics statistics_;
