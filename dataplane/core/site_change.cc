@@ -239,13 +239,14 @@ class Applier {
   }
 
   Result<void> place_frontends(LayoutBuilder& builder, SciIndex s) {
-    Sci& sci = next_->scis.edit(s);
-    sci.frontends.clear();
+    const Sci& sci = next_->scis[s];
+    std::vector<FrontendIndex> frontends;
     for (const Endpoint& e : sci.endpoints) {
       auto frontend = builder.add_frontend(e, s);
       if (!frontend) return in(name_of(*sci.record) + ".endpoints", frontend.error());
-      sci.frontends.push_back(*frontend);
+      frontends.push_back(*frontend);
     }
+    if (sci.frontends != frontends) next_->scis.edit(s).frontends = std::move(frontends);
     return {};
   }
 
@@ -254,9 +255,11 @@ class Applier {
     for (const InstanceRecord& record : sci.record->instances) {
       auto place = builder.add_instance(record.index, record.config, sci.mode, sci.endpoints.front().protocol);
       if (!place) return in(name_of(*sci.record, record) + ".address", place.error());
-      Instance& i = next_->instances.edit(record.index);
-      i.next_hop = place->next_hop;
-      i.endpoint = place->endpoint;
+      const Instance& i = next_->instances[record.index];
+      if (i.next_hop == place->next_hop && i.endpoint == place->endpoint) continue;
+      Instance& moved = next_->instances.edit(record.index);
+      moved.next_hop = place->next_hop;
+      moved.endpoint = place->endpoint;
     }
     return {};
   }
