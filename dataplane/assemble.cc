@@ -176,14 +176,13 @@ std::unique_ptr<SiteTable> Assembly::first_table(const SiteConfig& config, share
 Result<void> Assembly::take_over_bindings() {
   if (!bindings_) return {};
   const SiteTable& table = data_plane_->table();
-  const Tick clock = DataPlane::clock_offset(tsc_now);
   Adopted adopted;
   if (const OpenedImage* image = bindings_->found()) {
     std::vector<FastPath*> fast_paths;
     for (const auto& worker : workers_) fast_paths.push_back(&worker->fast_path);
-    adopted = adopt_bindings(*image, table, *shared_, fast_paths, clock, to_tick(tsc_now()));
+    adopted = adopt_bindings(*image, table, *shared_, fast_paths, to_tick(tsc_now()));
   }
-  if (auto done = bindings_->finish(table, clock, adopted); !done) return done;
+  if (auto done = bindings_->finish(table, to_tick(tsc_now()), adopted); !done) return done;
   data_plane_->bindings = bindings_.get();
   const auto& started = bindings_->started();
   if (started.process == 0) return {};

@@ -186,9 +186,9 @@ void BindingsFile::put_back() const {
   std::rename((path_ + ".new").c_str(), path_.c_str());
 }
 
-Result<void> BindingsFile::finish(const SiteTable& table, Tick clock, const Adopted& adopted) {
+Result<void> BindingsFile::finish(const SiteTable& table, Tick now, const Adopted& adopted) {
   started_.adopted = adopted;
-  if (auto done = refresh(table, clock); !done) return done;
+  if (auto done = refresh(table, now); !done) return done;
   image_.finish();
   if (std::rename((path_ + ".new").c_str(), path_.c_str()) != 0) {
     return Error{failure("dataplane.bindings: cannot rename to " + path_)};
@@ -204,9 +204,9 @@ void BindingsFile::about_to_publish(const SiteTable& table) {
   if (table.layout().version != saved_.layout) save(table);
 }
 
-Result<void> BindingsFile::refresh(const SiteTable& table, Tick clock) {
+Result<void> BindingsFile::refresh(const SiteTable& table, Tick now) {
   const std::lock_guard lock(mutex_);
-  image_.set_clock(clock);
+  image_.set_clock(now);
   if (table.version > saved_.version && (saved_.version == 0 || table.generation != saved_.generation)) save(table);
   if (!untold_) return {};
   return *std::exchange(untold_, {});

@@ -45,8 +45,8 @@ class BindingsFile {
   const HashSecret& secret() const { return secret_; }
   std::span<FlowEntry> entries(WorkerIndex w) const { return image_.entries(w); }
 
-  // The new image is whole and takes the place of the old one. `clock` as in BindingsImage::set_clock().
-  Result<void> finish(const SiteTable& table, Tick clock, const Adopted& adopted);
+  // The new image is whole and takes the place of the old one.
+  Result<void> finish(const SiteTable& table, Tick now, const Adopted& adopted);
   struct Started {
     uint32_t process = 0;     // whose bindings they are; 0: nobody's
     uint64_t generation = 0;  // of its last snapshot
@@ -58,7 +58,7 @@ class BindingsFile {
   // come only afterwards. What else it changes is saved by the next refresh().
   void about_to_publish(const SiteTable& table);
   // A few times a second. The error, told once: the table cannot be saved, and a later process will start empty.
-  Result<void> refresh(const SiteTable& table, Tick clock);
+  Result<void> refresh(const SiteTable& table, Tick now);
 
  private:
   struct Mapping {

@@ -194,10 +194,8 @@ Result<void> DataPlane::keep_bindings() {
     const std::lock_guard lock(mutex_);
     table = current_;
   }
-  return bindings->refresh(*table, clock_offset(now));
+  return bindings->refresh(*table, to_tick(now()));
 }
-
-Tick DataPlane::clock_offset(Nanoseconds (*now)()) { return to_tick(now()) - to_tick(monotonic_now()); }
 
 // May a binding, a slot, or a worker that has an older table still name it?
 bool DataPlane::in_use(InstanceIndex i) const {

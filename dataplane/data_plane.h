@@ -100,8 +100,6 @@ class DataPlane : public SnapshotTarget {
   uint64_t generation() const override;
   shared_table::Snapshot complete() const override;
   Result<void> apply(const shared_table::Snapshot& snapshot) override;
-  // A worker's clock less CLOCK_MONOTONIC, in ticks.
-  static Tick clock_offset(Nanoseconds (*now)());
   // A time of CLOCK_MONOTONIC that is to come, on a worker's clock.
   static Tick tick_at(Nanoseconds monotonic, Nanoseconds (*now)());
   // Control thread, a few times a second: what a later process needs to take the bindings over. The error is told once.

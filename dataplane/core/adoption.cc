@@ -63,12 +63,12 @@ bool is_sound(const FlowEntry& e) {
 class Adoption {
  public:
   Adoption(const OpenedImage& image, const SiteTable& table, SharedState& shared, std::span<FastPath* const> workers,
-           Tick clock, Tick now)
+           Tick now)
       : image_(image),
         table_(table),
         shared_(shared),
         workers_(workers),
-        shift_(clock - image.clock),
+        shift_(now - image.clock),
         now_(now),
         frontends_(map_frontends(image.table, table)),
         instances_(map_instances(image.table, table)),
@@ -179,8 +179,8 @@ std::string_view name_of(LeftOut reason) {
 }
 
 Adopted adopt_bindings(const OpenedImage& image, const SiteTable& table, SharedState& shared,
-                       std::span<FastPath* const> workers, Tick clock, Tick now) {
-  return Adoption(image, table, shared, workers, clock, now).run();
+                       std::span<FastPath* const> workers, Tick now) {
+  return Adoption(image, table, shared, workers, now).run();
 }
 
 }  // namespace margay::dp

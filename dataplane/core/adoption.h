@@ -36,9 +36,9 @@ struct Adopted {
   std::array<uint64_t, kLeftOuts> left_out{};
 };
 
-// REQUIRES: nothing is bound yet; the workers hash with the image's secret. `clock` is this process's, as
-// BindingsImage::set_clock() takes it.
+// A binding is as old as it was when the earlier process ended: while there was none, no packet could have come.
+// REQUIRES: nothing is bound yet; the workers hash with the image's secret.
 Adopted adopt_bindings(const OpenedImage& image, const SiteTable& table, SharedState& shared,
-                       std::span<FastPath* const> workers, Tick clock, Tick now);
+                       std::span<FastPath* const> workers, Tick now);
 
 }  // namespace margay::dp

@@ -237,7 +237,7 @@ Result<void> BindingsImage::save(const SiteTable& table) {
   return {};
 }
 
-void BindingsImage::set_clock(Tick offset) { store_last<Tick>(bytes_, offsetof(Header, clock), offset); }
+void BindingsImage::set_clock(Tick now) { store_last<Tick>(bytes_, offsetof(Header, clock), now); }
 
 void BindingsImage::finish() { store_last<State>(bytes_, offsetof(Header, state), State::kWhole); }
 

@@ -54,8 +54,8 @@ class BindingsImage {
   std::span<FlowEntry> entries(WorkerIndex w) const;
   // From its return on the table is the saved one. When it does not fit, none is: the image is refused then.
   Result<void> save(const SiteTable& table);
-  // The workers' clock less CLOCK_MONOTONIC, which all processes of a boot share.
-  void set_clock(Tick offset);
+  // The workers' clock: what a binding's age is told by, when this is the last that was said.
+  void set_clock(Tick now);
   void finish();
 
  private:
@@ -66,7 +66,7 @@ class BindingsImage {
 struct OpenedImage {
   HashSecret secret;
   uint32_t process = 0;  // that wrote it
-  Tick clock = 0;        // as set_clock() said
+  Tick clock = 0;        // as set_clock() said last
   SavedTable table;
   std::span<const FlowEntry> entries;  // of all workers
 };

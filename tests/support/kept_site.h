@@ -42,11 +42,12 @@ class PageBytes {
 
 class KeptSite {
  public:
-  explicit KeptSite(const dp::SiteConfig& config, dp::WorkerIndex workers = 1, uint32_t flows = 64)
+  explicit KeptSite(const dp::SiteConfig& config, dp::WorkerIndex workers = 1, uint32_t flows = 64,
+                    dp::Nanoseconds now = 1000 * dp::kSecond)
       : shape_{workers, flows, dp::table_bytes_for(1, 4)},
         memory_(shape_.bytes()),
         image_(memory_.span(), shape_, kBootId, SmallSite::secret(), 4711),
-        site_(config, flows, workers, &image_) {
+        site_(config, flows, workers, &image_, now) {
     MARGAY_CHECK(image_.save(*site_.table));
     image_.finish();
   }
@@ -59,17 +60,17 @@ class KeptSite {
   std::span<dp::FlowEntry> entries(dp::WorkerIndex w = 0) { return image_.entries(w); }
 
   // REQUIRES: nothing is bound yet.
-  dp::Adopted adopt(const dp::OpenedImage& found, dp::Tick clock = 0) {
+  dp::Adopted adopt(const dp::OpenedImage& found) {
     std::vector<dp::FastPath*> workers;
     for (const auto& f : site_.fast_paths) workers.push_back(f.get());
-    return dp::adopt_bindings(found, *site_.table, site_.shared, workers, clock, dp::to_tick(site_.now));
+    return dp::adopt_bindings(found, *site_.table, site_.shared, workers, dp::to_tick(site_.now));
   }
   // REQUIRES: `before` left a good image.
   dp::Adopted adopt(KeptSite& before) {
+    before.image().set_clock(dp::to_tick(before->now));
     PageBytes left = before.bytes();
     const auto found = dp::open_image(left.span(), kBootId);
     MARGAY_CHECK(found);
-    site_.now = before->now;
     return adopt(*found);
   }
 

@@ -57,9 +57,10 @@ class SmallSite {
  public:
   // With an image, bindings lie in there. REQUIRES: as many workers and flows as it has.
   explicit SmallSite(const dp::SiteConfig& site, uint32_t flows = 256, dp::WorkerIndex workers = 1,
-                     const dp::BindingsImage* image = nullptr)
+                     const dp::BindingsImage* image = nullptr, dp::Nanoseconds start = 1000 * dp::kSecond)
       : arena_(size_t{image != nullptr ? 16u : 64u} << 20),
-        shared(arena_, workers, std::max<size_t>(64, site.scis[0].instances.size()), site.scis.size()) {
+        shared(arena_, workers, std::max<size_t>(64, site.scis[0].instances.size()), site.scis.size()),
+        now(start) {
     const MacAddress macs[] = {kSitePort0, kSitePort1};
     table = dp::SiteTable::build(site, macs);
     shared.open_instances(*table);
@@ -150,7 +151,7 @@ class SmallSite {
   dp::SharedState shared;
   std::unique_ptr<dp::SiteTable> table;
   std::vector<std::unique_ptr<dp::FastPath>> fast_paths;
-  dp::Nanoseconds now = 1000 * dp::kSecond;
+  dp::Nanoseconds now;
   dp::Outcome outcome;
   Bytes sent;
   dp::PacketTrace trace;

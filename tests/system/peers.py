@@ -25,6 +25,7 @@ http {{
   log_format count '$remote_addr $remote_port $connections_active $status';
   access_log {log} count;
   keepalive_timeout 300s;
+  keepalive_requests 1000000;
   client_body_temp_path {folder};
   server {{
     listen 80 backlog=4096;   listen [::]:80 backlog=4096;

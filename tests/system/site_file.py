@@ -35,7 +35,7 @@ SCI = '''\
     mode: {mode}
     balance: {balance}
     affinity: {{timeout: {affinity}}}
-    timers: {{embryonic: 2s, closing: 3s, time_wait: {time_wait}}}
+    timers: {{embryonic: {embryonic}, closing: 3s, time_wait: {time_wait}}}
 {extra}    instances:
 '''
 
@@ -50,6 +50,7 @@ class Sci:
     balance: str = 'round-robin'
     affinity: str = '30s'
     time_wait: str = '5s'
+    embryonic: str = '2s'
     instance_port: int = 8080
     limits: tuple = (1000, 1000, 1000)     # max_sessions of si-1, si-2, ...
     extra: tuple = ()                      # further lines, without their indentation
@@ -61,7 +62,7 @@ class Sci:
     def text(self):
         instance = net.instance6 if ':' in self.address else net.instance4
         lines = SCI.format(csci_id=self.csci_id, cs_id=self.cs_id, protocol=self.protocol, mode=self.mode,
-                           balance=self.balance, affinity=self.affinity, time_wait=self.time_wait,
+                           balance=self.balance, affinity=self.affinity, time_wait=self.time_wait, embryonic=self.embryonic,
                            extra=''.join(f'    {line}\n' for line in self.extra))
         for n, limit in enumerate(self.limits, 1):
             lines += (f'      - {{id: si-{n}, address: "{instance(n)}", port: {self.instance_port}, '
