@@ -63,7 +63,7 @@ struct LedgerSample {
   std::vector<Entry> instances;
   bool operator==(const LedgerSample&) const = default;
 };
-struct DataPlaneLost {  // dead or frozen: GAS is 0
+struct DataPlaneLost {  // dead or frozen: GAS is 0, and probes that fail tell nothing
   std::string why;
   bool operator==(const DataPlaneLost&) const = default;
 };

@@ -161,8 +161,13 @@ Measurements Sci::measure(Instance& instance) {
 }
 
 void Sci::judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail) {
-  if (kind != CheckKind::kPerformance && outcome != Outcome::kPass) instance.probe_latency.reset();
-  auto change = instance.monitor.on_check(kind, outcome, std::move(detail), now_.monotonic);
+  const bool probe_failed = kind != CheckKind::kPerformance && outcome != Outcome::kPass;
+  if (probe_failed) instance.probe_latency.reset();
+  // The way of probes leads through the data plane: without it their failures tell nothing of the instance (D-23).
+  std::optional<HealthChange> change;
+  if (!(probe_failed && lost_)) {
+    change = instance.monitor.on_check(kind, outcome, std::move(detail), now_.monotonic);
+  }
   plan_.finish({instance.key, work_of(kind)}, instance.monitor.confirming(kind), now_.monotonic);
   if (change) changed(instance, std::move(*change));
 }
