@@ -107,7 +107,7 @@ void collect_statistics(const Statistics& statistics, std::vector<MetricFamily>&
       reports.add({{"csci_id", csci_id}, {"trigger", lower(name_of(static_cast<Trigger>(t)))}}, sci.reports[t]);
     }
     for (const auto& [si_id, instance] : sci.instances) {
-      const auto labels = [&csci_id, &si_id](const char* key, const std::string& value) {
+      const auto labels = [&csci_id = csci_id, &si_id = si_id](const char* key, const std::string& value) {
         return Labels{{"csci_id", csci_id}, {"si_id", si_id}, {key, value}};
       };
       for (const HealthState s : kStates) {
