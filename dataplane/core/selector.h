@@ -33,10 +33,12 @@ class Selector {
   void chosen(InstanceIndex i);
 
  private:
+  InstanceIndex best(size_t start);
+  InstanceIndex another(size_t start);
   bool better(InstanceIndex a, InstanceIndex b) const;
   uint64_t free_slots(InstanceIndex i) const;
-  uint32_t share(InstanceIndex i) const;
-  int64_t weight(InstanceIndex i) const;
+  uint32_t share(const Instance& instance) const;
+  int64_t weight(const Instance& instance) const;
 
   const SharedState& shared_;
   WorkerIndex self_;
