@@ -6,8 +6,10 @@
 //
 //   running                  what ran when we connected: its generation, and the health of each instance
 //   health SI-ID STATE       of that instance in every SCI from the next commit on: healthy, degraded, unhealthy,
-//   unknown commit                   the whole site as the next generation; waits for its ack, or its refusal hostile
-//   DEED             see kDeeds
+//                            unknown
+//   commit                   the whole site as the next generation; waits for its ack, or its refusal
+//   storm SECONDS RATE       after a commit: so many changes a second (tests/support/table_storm.h)
+//   hostile DEED             see kDeeds
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -30,6 +32,7 @@
 #include "common/shared_table/writer.h"
 #include "common/site/site_reader.h"
 #include "common/unix_socket.h"
+#include "tests/support/table_storm.h"
 
 namespace margay::test {
 namespace {
@@ -117,6 +120,7 @@ class Control {
     if (command == "running") return running();
     if (command == "health") return health(first, second);
     if (command == "commit") return commit();
+    if (command == "storm") return storm(std::stod(first), static_cast<uint32_t>(std::stoul(second)));
     if (command == "hostile") return {{"deed", first}, {"answer", hostile(first)}};
     return {{"error", "no such command"}};
   }
@@ -174,6 +178,15 @@ class Control {
       std::this_thread::sleep_for(1ms);
     }
     return {{"generation", generation}, {"acked", false}};
+  }
+
+  json storm(double seconds, uint32_t rate) {
+    Snapshot running = next_;
+    --running.generation;
+    json told = TableStorm(writer(), running).run(seconds, rate);
+    next_ = std::move(running);
+    ++next_.generation;
+    return told;
   }
 
   // Deeds each have a connection of their own.

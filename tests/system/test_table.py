@@ -1,40 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shared table of a running data plane: a control plane that does right, is killed, and does everything wrong."""
-import json
 import signal
-import subprocess
 
 import site_file
 from case import SystemCase, await_true
-from dataplane import BUILD, DataPlane
+from dataplane import DataPlane
 from peers import RST, Capture, client_of
 from site_file import Sci
+from table_writer import Control
 
-WRITER = BUILD / 'tests' / 'support' / 'table_writer'
 SCI = Sci()
-
-
-class Control:
-    """tests/support/table_writer.cc: a word and what follows it, and the answer."""
-
-    def __init__(self, case):
-        self.net = case.net
-        self.process = self.net.start('sci', WRITER, case.control, case.dataplane.site, stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, text=True)
-
-    def ask(self, *words):
-        print(*words, file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())
-
-    def commit(self):
-        told = self.ask('commit')
-        assert told.get('acked'), told
-        return told['generation']
-
-    def end(self, sig=signal.SIGKILL):
-        self.net.stop(self.process, sig)
-        for pipe in (self.process.stdin, self.process.stdout):
-            pipe.close()
 
 
 class Table(SystemCase):
