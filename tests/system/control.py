@@ -42,9 +42,9 @@ class Control:
                               timeout=30)
 
     def reports(self):
-        """All that went out so far, by this process and those before it."""
-        lines = pathlib.Path(self.reports_file).read_text().splitlines()
-        return [json.loads(line) for line in lines]
+        """All that went out so far, by this process and those before it; of a line that is being written, nothing."""
+        whole, _, _ = pathlib.Path(self.reports_file).read_text().rpartition('\n')
+        return [json.loads(line) for line in whole.splitlines()]
 
     def kill(self):
         self.net.stop(self.process, signal.SIGKILL)

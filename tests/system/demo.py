@@ -1,40 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The demo: a client behind a forwarder, the SCI with two workers, three instances with nginx and unbound, all in
-network namespaces that go again at the end. One line a step; exit status 0 only if every step held. Run by
-scripts/demo.   demo.py [--json]"""
+network namespaces that go again at the end. First the data plane alone, then the site with its control plane. One line
+a step; exit status 0 only if every step held. Run by scripts/demo.   demo.py [--json] [--part alone|site]"""
 import argparse
 import contextlib
 import json
-import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
-from dataplane import BUILD, CommandFailed, DataPlane
+from dataplane import BUILD, CommandFailed
+from demo_alone import Alone
+from demo_site import WithControl
 from net import Net
-from peers import SYN, ACK, Capture, Instance, client_of, connections, most_open_at_once
-from site_file import Sci, text
+from peers import Instance
 
-HERE = pathlib.Path(__file__).resolve().parent
-TCP4 = Sci()
-TCP6 = Sci(address='2001:db8::10')
-SLOTS4 = Sci(address='192.0.2.20', balance='slot-based', instance_port=8081)
-SLOTS6 = Sci(address='2001:db8::20', balance='slot-based', instance_port=8081)
-IDLE4 = Sci(address='192.0.2.30', instance_port=80, affinity='4s')
-DNS4 = Sci(port=53, cs_id='DNS', protocol='udp', affinity='4s', instance_port=53)
-SERVICES = (TCP4, TCP6, SLOTS4, SLOTS6, IDLE4, DNS4)
-
-LIMIT = 10              # sessions that the limited instance may have
-SETTLE = 0.2            # seconds that what is on its way from the workers to the instances may take
-LAST_TIMER = 30         # seconds by which every timer of the site file has gone off
-PATIENCE = 60           # seconds until a connection or query counts as never answered: a machine may be busy
-
-
-def why(result):
-    """What failed and how often, for the end of a line; nothing when nothing failed."""
-    return f' {result["failures"]}' if result['failures'] else ''
+PARTS = {'alone': Alone, 'site': WithControl}
 
 
 class Demo:
@@ -53,199 +37,15 @@ class Demo:
         self.steps.append({'ok': bool(ok), 'what': what, 'numbers': numbers})
         self.tell(f'{"ok    " if ok else "FAILED"}  {what}')
 
-    def set_up(self):
-        self.net = Net()
-        self.instances = [Instance(self.net, name, self.folder) for name in self.net.instances]
-        for instance in self.instances:
-            instance.start_dns()
-        self.dataplane = DataPlane(self.net, self.folder, text(self.folder / 'cli.sock', SERVICES), name='site')
-        self.tell(f'        client - forwarder - SCI (2 workers) - 3 instances (nginx, unbound); site file with short '
-                  f'timers: {self.dataplane.site}')
-
-    # What the steps are made of
-
-    def load(self, sci, *words):
-        return self.net.start('client', sys.executable, HERE / 'load.py', sci.address, sci.port, '--timeout', PATIENCE,
-                              *words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def finish(self, load):
-        line = load.stdout.readline()
-        self.let_go(load)
-        return json.loads(line)
-
-    def let_go(self, load):
-        load.stdin.close()
-        load.wait(PATIENCE)
-        self.net.processes.remove(load)
-
-    def await_slots(self, sci=None):
-        """How many slots are held once none is, or when every timer should have gone off."""
-        until = time.monotonic() + LAST_TIMER
-        while self.active(sci) and time.monotonic() < until:
-            time.sleep(0.1)
-        return self.active(sci)
-
-    @contextlib.contextmanager
-    def captures(self, expression='tcp'):
-        """tcpdump beside every instance; the dictionary is filled at the end."""
-        running = {name: Capture(self.net, name, expression, folder=self.folder) for name in self.net.instances}
-        packets = {}
-        yield packets
-        packets.update((name, capture.stop()) for name, capture in running.items())
-
-    def set_all(self, sci, *words):
-        for name in self.net.instances:
-            self.dataplane.command('set', 'instance', sci.csci_id, name, *words)
-
-    def worker_total(self, key):
-        return sum(row[key] for row in self.dataplane.show('workers')['workers'])
-
-    def slots(self):
-        return self.dataplane.show('slots')['slots']
-
-    def active(self, sci=None):
-        return sum(row['active'] for row in self.slots() if sci is None or row['csci_id'] == sci.csci_id)
-
-    # The steps
-
-    def many_connections(self, sci, family):
-        with self.captures() as packets:
-            result = self.finish(self.load(sci, '--total', 2000, '--at-once', 50))
-        self.step(result['failed'] == 0 and result['ok'] == 2000,
-                  f'{result["ok"]} TCP connections over {family}, {sci.balance}, each with an HTTP request, 50 at a '
-                  f'time: {result["failed"]} failures, limit 0{why(result)} ({result["seconds"]} s)',
-                  result=result)
-        seen = connections(packets)
-        split = sum(1 for names in seen.values() if len(names) != 1)
-        total = sum(map(len, packets.values()))
-        self.step(split == 0 and len(seen) == 2000,
-                  f'{total} packets of {len(seen)} connections captured at the instances: {split} connections with '
-                  f'packets at more than one, limit 0', packets=total, connections=len(seen), split=split)
-        shares = [result['instances'].get(name, 0) for name in self.net.instances]
-        off = max(abs(n / (2000 / 3) - 1) for n in shares)
-        self.step(off <= 0.1, f'shares {shares} of 2000: at most {off:.1%} off an equal share, limit 10 %',
-                  shares=shares, off=off)
-
-    def handed_over(self):
-        count = self.worker_total('replies_handed_over')
-        drops = {row['reason']: row['count'] for row in self.dataplane.show('drops')['drops']}
-        self.step(count > 0, f'{count} replies handed over between the two workers, more than 0; dropped: {drops or 0}',
-                  handed_over=count, drops=drops)
-
-    def drain_and_limit(self):
-        with self.captures() as packets:
-            load = self.load(TCP4, '--seconds', 4)
-            time.sleep(1)
-            self.dataplane.command('set', 'instance', TCP4.csci_id, 'si-1', 'drain')
-            self.dataplane.command('set', 'instance', TCP4.csci_id, 'si-2', 'max-sessions', LIMIT)
-            self.dataplane.settle()
-            time.sleep(SETTLE)
-            since = time.time()
-            for instance in self.instances:
-                instance.requests()
-            result = self.finish(load)
-        self.step(result['failed'] == 0,
-                  f'si-1 drained and si-2 limited to {LIMIT} by CLI under load: {result["failed"]} of {result["ok"]} '
-                  f'connections failed, limit 0{why(result)}', result=result)
-        later = {name: [p for p in list_ if p.time >= since] for name, list_ in packets.items()}
-        new = {name: sum(1 for p in list_ if client_of(p)[1] and p.flags & (SYN | ACK) == SYN)
-               for name, list_ in later.items()}
-        self.step(new['si-1'] == 0 and new['si-2'] > 0 and new['si-3'] > 0,
-                  f'new connections to the drained si-1 from {SETTLE} s after the command: {new["si-1"]}, limit 0 '
-                  f'(si-2 {new["si-2"]}, si-3 {new["si-3"]})', new=new)
-        counted = self.instances[1].requests()[1]
-        open_at_once = most_open_at_once(later['si-2'])
-        self.step(0 < counted <= LIMIT and 0 < open_at_once <= LIMIT,
-                  f'most connections open at si-2: {counted} by nginx\'s own count, {open_at_once} by its packets, '
-                  f'limit {LIMIT}', nginx=counted, packets=open_at_once)
-        self.set_all(TCP4, 'enable')
-
-    def refuse(self):
-        self.set_all(TCP4, 'max-sessions', 5)
-        # They talk on, so that no idle timer ends them however long the others take to be refused.
-        held = self.load(TCP4, '--hold', 15, '--at-once', 1, '--talk')
-        line = json.loads(held.stdout.readline())
-        at_instances = sum(instance.established() for instance in self.instances)
-        refused = self.finish(self.load(TCP4, '--total', 100, '--at-once', 10))
-        ok = line['ok'] == 15 and at_instances == 15 and refused['failures'] == {'ECONNREFUSED': 100}
-        self.step(ok,
-                  f'{line["ok"]} connections held fill 3 instances of 5 slots (they count {at_instances}); of 100 '
-                  f'more, {refused["failures"].get("ECONNREFUSED", 0)} refused by RST, limit 100, the slowest after '
-                  f'{refused["slowest"] * 1000:.0f} ms{"" if ok else why(refused)}', held=line, refused=refused)
-        self.let_go(held)
-        self.await_slots(TCP4)
-        again = self.finish(self.load(TCP4, '--total', 100, '--at-once', 5))
-        self.step(again['failed'] == 0, f'these ended: {again["ok"]} of 100 further connections served, limit '
-                  f'100{why(again)}', result=again)
-        self.set_all(TCP4, 'max-sessions', 1000)
-
-    def reuse_ports(self):
-        self.net.run('client', 'sysctl', '-q', '-w', 'net.ipv4.ip_local_port_range=40000 40499')
-        with self.captures() as packets:
-            result = self.finish(self.load(TCP4, '--total', 10000, '--at-once', 50))
-        self.net.run('client', 'sysctl', '-q', '-w', 'net.ipv4.ip_local_port_range=32768 60999')
-        seen = connections(packets)
-        split = sum(1 for names in seen.values() if len(names) != 1)
-        ports = len({port for _, port, _ in seen})
-        self.step(result['failed'] == 0 and result['ok'] == 10000 and split == 0,
-                  f'{result["ok"]} connections from {ports} source ports, each port used about '
-                  f'{10000 // max(ports, 1)} times within {result["seconds"]} s: {result["failed"]} failures, limit 0; '
-                  f'{split} connections split{why(result)}', ports=ports, split=split, result=result)
-
-    def dns(self):
-        queries = self.folder / 'queries'
-        queries.write_text('www.example A\nwho.example TXT\n')
-        with self.captures('udp port 53') as packets:
-            out = self.net.run('client', 'dnsperf', '-s', DNS4.address, '-d', queries, '-n', 2500, '-c', 60, '-t',
-                               PATIENCE, timeout=10 * PATIENCE).stdout
-        lost = int(out.split('Queries lost:')[1].split()[0])
-        done = int(out.split('NOERROR ')[1].split()[0]) if 'NOERROR ' in out else 0
-        flows = {}
-        for name, list_ in packets.items():
-            for p in list_:
-                if p.destination_port == 53:
-                    flows.setdefault((p.source, p.source_port), set()).add(name)
-        shares = [sum(1 for names in flows.values() if name in names) for name in self.net.instances]
-        self.step(done == 5000 and lost == 0 and all(len(names) == 1 for names in flows.values()) and min(shares) > 0,
-                  f'{done} of 5000 DNS queries over UDP answered, {lost} lost, limit 0; {len(flows)} client sockets, '
-                  f'each at one instance only: {shares}', answered=done, lost=lost, sockets=len(flows), shares=shares)
-
-    def silent_client(self):
-        held = self.load(IDLE4, '--hold', 3)
-        line = json.loads(held.stdout.readline())
-        before = self.active(IDLE4)
-        after = self.await_slots(IDLE4)
-        self.step(line['ok'] == 3 and before == 3 and after == 0,
-                  f'3 connections open and silent for longer than their timer of 4 s: {before} slots held, then '
-                  f'{after}', before=before, after=after)
-        self.net.stop(held)
-
-    def nothing_left(self):
-        active = self.await_slots()
-        complete, differences = self.dataplane.audit()
-        by_fin, by_timer = (sum(row[key] for row in self.slots()) for key in ('fin', 'timeout'))
-        self.step(active == 0 and complete and differences == 0 and by_fin and by_timer,
-                  f'at the end {active} slots held, limit 0; ended by FIN {by_fin}, by timer {by_timer}; audit of all '
-                  f'entries: {differences} differences, limit 0', active=active, differences=differences,
-                  ended_by_fin=by_fin, ended_by_timer=by_timer)
-
-    def end(self):
-        status = self.dataplane.stop()
-        self.step(status == 0, f'margay-dataplane ended in order on SIGTERM: exit status {status}', status=status)
-
-    def run(self):
+    def run(self, parts):
         began = time.monotonic()
-        self.set_up()
-        for sci, family in ((TCP4, 'IPv4'), (TCP6, 'IPv6'), (SLOTS4, 'IPv4'), (SLOTS6, 'IPv6')):
-            self.many_connections(sci, family)
-        self.handed_over()
-        self.drain_and_limit()
-        self.refuse()
-        self.reuse_ports()
-        self.dns()
-        self.silent_client()
-        self.nothing_left()
-        self.end()
+        with contextlib.ExitStack() as stack:
+            self.memory = stack.enter_context(tempfile.TemporaryDirectory(dir='/dev/shm', prefix='margay-'))
+            self.net = Net()
+            stack.callback(self.net.close)
+            self.instances = [Instance(self.net, name, self.folder) for name in self.net.instances]
+            for part in parts:
+                PARTS[part](self).run()
         passed = all(step['ok'] for step in self.steps)
         self.tell(f'{"All" if passed else "NOT all"} {len(self.steps)} steps held; {time.monotonic() - began:.0f} s')
         return passed
@@ -254,10 +54,12 @@ class Demo:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--json', action='store_true', help='one JSON document instead of lines')
-    demo = Demo(parser.parse_args().json)
+    parser.add_argument('--part', choices=PARTS, help='one part only')
+    args = parser.parse_args()
+    demo = Demo(args.json)
     problem = None
     try:
-        passed = demo.run()
+        passed = demo.run([args.part] if args.part else PARTS)
     except (CommandFailed, RuntimeError, OSError, subprocess.SubprocessError, LookupError, ValueError) as e:
         passed, problem = False, f'{type(e).__name__}: {e}'
     except KeyboardInterrupt:

@@ -3,15 +3,21 @@
 them, and what their logs and captures say."""
 import collections
 import os
+import pathlib
 import re
 import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
+
+from net import SITE4
 
 HTTP_PORT = 8080
 HTTP_PORTS = (80, 8080, 8081)
+SLOW_PORT = 8090
+HERE = pathlib.Path(__file__).resolve().parent
 
 NGINX = '''
 worker_processes 1;
@@ -32,7 +38,11 @@ http {{
     listen 8080 backlog=4096; listen [::]:8080 backlog=4096;
     listen 8081 backlog=4096; listen [::]:8081 backlog=4096;
     location /slow {{ root {folder}; limit_rate 256k; }}
-    location / {{ return 200 "{name}\\n"; }}
+    location = /thinks {{ internal; proxy_pass http://127.0.0.1:{slow_port}; }}
+    location / {{
+      if (-f {folder}/{name}.slow) {{ rewrite ^ /thinks last; }}
+      return 200 "{name}\\n";
+    }}
   }}
 }}
 '''
@@ -69,10 +79,19 @@ class Instance:
         self.read_to = 0
         config = f'{folder}/{name}.nginx.conf'
         with open(config, 'w') as f:
-            f.write(NGINX.format(folder=folder, name=name, log=self.log))
+            f.write(NGINX.format(folder=folder, name=name, log=self.log, slow_port=SLOW_PORT))
         self.nginx = net.start(name, 'nginx', '-c', config, '-e', f'{folder}/{name}.error')
         self.unbound = None
         self.await_listening('t', HTTP_PORT)
+
+    def slow_down(self, seconds):
+        """From now on it thinks for so long before it answers."""
+        self.net.start(self.name, sys.executable, HERE / 'slow_server.py', SLOW_PORT, seconds, self.name)
+        self.await_listening('t', SLOW_PORT)
+        pathlib.Path(f'{self.folder}/{self.name}.slow').touch()
+
+    def speed_up(self):
+        os.unlink(f'{self.folder}/{self.name}.slow')
 
     def start_dns(self):
         config = f'{self.folder}/{self.name}.unbound.conf'
@@ -97,9 +116,10 @@ class Instance:
         return len(lines), max((int(line.split()[2]) for line in lines), default=0)
 
     def established(self):
-        """Open connections to nginx, by the instance's kernel."""
+        """Open connections of clients to nginx, by the instance's kernel; the site's own are its probes."""
+        ports = ' or '.join(f'sport = :{port}' for port in HTTP_PORTS)
         return len(self.net.run(self.name, 'ss', '-Htn', 'state', 'established',
-                                ' or '.join(f'sport = :{port}' for port in HTTP_PORTS)).stdout.splitlines())
+                                f'( {ports} ) and not dst {SITE4}').stdout.splitlines())
 
 
 class Capture:
@@ -111,26 +131,33 @@ class Capture:
                                  '-U', '-B', '32768', '--immediate-mode', expression, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if 'listening on' in line:
+                self.before = min(self._missing() for _ in range(3))
                 return
         raise RuntimeError(f'tcpdump in {namespace} did not start')
 
     def _counts(self):
         """What tcpdump says of itself: packets captured, received, dropped. It may be behind the kernel."""
+        self.process.send_signal(signal.SIGUSR1)
         line = next(line for line in self.process.stderr if 'captured' in line)
         return tuple(map(int, re.findall(r'(\d+) packet', line)))
+
+    def _missing(self):
+        """Packets received and not captured: on their way, or come before the kernel had the filter."""
+        captured, received, _ = self._counts()
+        return received - captured
 
     def stop(self):
         time.sleep(0.2)  # what is on its way to the interface
         for _ in range(200):
-            self.process.send_signal(signal.SIGUSR1)
             captured, received, dropped = self._counts()
-            if captured == received:
+            if received - captured <= self.before:
                 break
             time.sleep(0.05)
         self.net.stop(self.process)
         self.process.stderr.close()
-        if dropped or captured != received:
-            raise RuntimeError(f'tcpdump saw {captured} of {received} packets, and the kernel dropped {dropped}')
+        if dropped or received - captured > self.before:
+            raise RuntimeError(f'tcpdump saw {captured} of {received - self.before} packets, and the kernel dropped '
+                               f'{dropped}')
         with open(self.file, 'rb') as f:
             packets = list(parse_pcap(f.read()))
         os.unlink(self.file)

@@ -62,7 +62,8 @@ class Sci:
     def text(self):
         instance = net.instance6 if ':' in self.address else net.instance4
         lines = SCI.format(csci_id=self.csci_id, cs_id=self.cs_id, protocol=self.protocol, mode=self.mode,
-                           balance=self.balance, affinity=self.affinity, time_wait=self.time_wait, embryonic=self.embryonic,
+                           balance=self.balance, affinity=self.affinity, time_wait=self.time_wait,
+                           embryonic=self.embryonic,
                            extra=''.join(f'    {line}\n' for line in self.extra))
         for n, limit in enumerate(self.limits, 1):
             lines += (f'      - {{id: si-{n}, address: "{instance(n)}", port: {self.instance_port}, '
