@@ -15,8 +15,8 @@ from dataplane import PROGRAM, DataPlane
 from site_file import Sci
 from test_table import Control
 
-# On a busy machine a client's answer to a SYN-ACK may have to be sent more often than the short timers of the other tests
-# allow for.
+# On a busy machine a client's answer to a SYN-ACK may have to be sent more often than the short timers of the other
+# tests allow for.
 TIMES = {'affinity': '60s', 'time_wait': '2s', 'embryonic': '20s'}
 NAT4 = Sci(**TIMES)
 

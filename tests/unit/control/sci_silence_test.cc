@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instances that fall silent together.
+// Instances that fall silent together, and probes that no data plane lets through.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -71,6 +71,27 @@ TEST_F(Silence, ARefusalIsNone_D54) {
   fall_silent({"si-1", "si-2", "si-3", "si-4"}, false);
   rig->run_for(15 * kSecond);
   EXPECT_EQ(count(kUnhealthy), 4u);
+}
+
+// Frozen or started anew, the data plane lets no probe through: that is to end no session and stop no new one.
+TEST(Sci, FailuresWithoutADataPlaneAreNotTheInstances_D23) {
+  for (const Outcome outcome : {Outcome::kFail, Outcome::kError}) {
+    SciRig r;
+    r.settle();
+    r.handle(DataPlaneLost{"frozen"});
+    r.forget();
+    r.behaviours["si-1"].liveness = outcome;
+    r.behaviours["si-2"].hangs = true;
+    r.run_for(60 * kSecond);
+    EXPECT_TRUE(r.transitions.empty());
+    r.behaviours["si-2"] = {};
+    r.handle(DataPlaneBack{});
+    r.ledger({});
+    EXPECT_EQ(r.last().state.gas->value, 400u);
+    r.run_for(60 * kSecond);
+    EXPECT_EQ(r.state_of("si-1"), outcome == Outcome::kFail ? kUnhealthy : kUnknown);  // judged again
+    EXPECT_EQ(r.state_of("si-2"), kHealthy);
+  }
 }
 
 }  // namespace

@@ -206,27 +206,6 @@ TEST(Sci, ALostDataPlaneIsGas0AtOnceAndItsReturnIsARecovery) {
   EXPECT_FALSE(r.last().state.data_plane_lost);
 }
 
-// Frozen or started anew, the data plane lets no probe through: that is to end no session and stop no new one.
-TEST(Sci, FailuresWithoutADataPlaneAreNotTheInstances_D23) {
-  for (const Outcome outcome : {Outcome::kFail, Outcome::kError}) {
-    SciRig r;
-    r.settle();
-    r.handle(DataPlaneLost{"frozen"});
-    r.forget();
-    r.behaviours["si-1"].liveness = outcome;
-    r.behaviours["si-2"].hangs = true;
-    r.run_for(60 * kSecond);
-    EXPECT_TRUE(r.transitions.empty());
-    r.behaviours["si-2"] = {};
-    r.handle(DataPlaneBack{});
-    r.ledger({});
-    EXPECT_EQ(r.last().state.gas->value, 400u);
-    r.run_for(60 * kSecond);
-    EXPECT_EQ(r.state_of("si-1"), outcome == Outcome::kFail ? kUnhealthy : kUnknown);  // judged again
-    EXPECT_EQ(r.state_of("si-2"), kHealthy);
-  }
-}
-
 TEST(Sci, DrainingIsCriticalAndNoHealthState_D33_D34) {
   SciRig r;
   r.settle();
