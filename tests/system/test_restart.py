@@ -68,19 +68,20 @@ class Restart(RestartCase):
         return download, hashlib.sha256(body).hexdigest()
 
     def test_connections_go_on(self):
-        """Killed three times, then ended in good order; as many, more and fewer workers."""
+        """Killed four times, then ended in good order; as many, more and fewer workers."""
         talk = self.start_load(NAT4, '--hold', 20, '--talk')
         self.assert_served(self.result(talk), 20)
         download, expected = self.start_download()
         await_true('the download has begun', lambda: self.active(NAT4) == 21)
-        for workers in (2, 3, 1):
+        self.assertEqual(self.restart()['sessions'], 21)
+        for workers in (2, 3, 1):                                 # the download may end between them
             with self.subTest(workers=workers):
                 started = self.restart(workers=workers)
-                self.assertEqual((started['sessions'], started['refused']), (21, ''), started)
-                self.assertEqual(self.active(NAT4), 21)
+                self.assertIn((started['sessions'], started['refused']), ((20, ''), (21, '')), started)
+                self.assertIn(self.active(NAT4), (20, 21))
                 self.assert_audit_clean()
         self.assertEqual(self.dataplane.stop(), 0)
-        self.assertEqual(self.start()['sessions'], 21)
+        self.assertGreaterEqual(self.start()['sessions'], 20)
         got = json.loads(download.communicate(timeout=60)[0])
         self.assertEqual((got['sha256'], got['error']), (expected, None), got)
         told = self.finish_talk(talk)
