@@ -116,10 +116,9 @@ class Instance:
         return len(lines), max((int(line.split()[2]) for line in lines), default=0)
 
     def established(self):
-        """Open connections of clients to nginx, by the instance's kernel; the site's own are its probes."""
-        ports = ' or '.join(f'sport = :{port}' for port in HTTP_PORTS)
+        """Open connections of clients to nginx at HTTP_PORT, by the instance's kernel; the site's own are its probes."""
         return len(self.net.run(self.name, 'ss', '-Htn', 'state', 'established',
-                                f'( {ports} ) and not dst {SITE4}').stdout.splitlines())
+                                f'sport = :{HTTP_PORT} and not dst {SITE4}').stdout.splitlines())
 
 
 class Capture:

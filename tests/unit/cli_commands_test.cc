@@ -177,7 +177,7 @@ TEST_F(CliCommandsTest, ShowInstance) {
 // bucket, 1.966080 to 2.097152 ms (buckets of 128 * 1024 ns there).
 TEST_F(CliCommandsTest, ShowInstanceTellsHandshakesAndResponses) {
   cli_.shared.counters(1, 1).generation.set(1);
-  for (const dp::Nanoseconds t : {1, 1, 1, 2}) cli_.shared.times(1, 1).responses.add(t * dp::kMillisecond);
+  for (const dp::Nanoseconds t : {1u, 1u, 1u, 2u}) cli_.shared.times(1, 1).responses.add(t * dp::kMillisecond);
   cli_.shared.counters(1, 1).provisional.add(4);
   cli_.shared.counters(0, 1).syn_unanswered.add(5);
   cli_.shared.counters(1, 1).resets.add(6);
