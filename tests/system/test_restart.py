@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 from case import HERE, SystemCase, await_true
 from dataplane import PROGRAM, DataPlane
@@ -170,6 +171,30 @@ class NoRoom(RestartCase):
         self.assertEqual(self.start()['sessions'], 5)
         self.finish(held)
         self.await_no_slots(NAT4)
+
+
+class HugePages(RestartCase):
+    @classmethod
+    def prepare(cls):
+        free = int(pathlib.Path('/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages').read_text())
+        if free < 16:
+            raise unittest.SkipTest('needs 16 free huge pages of 2 MiB')
+        super().prepare()
+        huge = pathlib.Path(cls.folder, 'huge')
+        huge.mkdir()
+        subprocess.run(['mount', '-t', 'hugetlbfs', '-o', 'size=32m', 'hugetlbfs', huge], check=True)
+        cls.addClassCleanup(subprocess.run, ['umount', '-l', huge], check=True)
+        cls.site['bindings'] = cls.image = huge / 'bindings'
+
+    def test_bindings_on_huge_pages(self):
+        held = self.start_load(NAT4, '--hold', 20)
+        self.assert_served(self.result(held), 20)
+        self.assertNotIn('bindings are on a disk', self.dataplane.log_text())
+        started = self.restart(workers=3)
+        self.assertEqual((started['sessions'], started['refused'], started['mib'] % 2), (20, '', 0), started)
+        self.finish(held)
+        self.await_no_slots(NAT4)
+        self.assert_audit_clean()
 
 
 class WithControl(RestartCase):
