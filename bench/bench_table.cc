@@ -165,7 +165,7 @@ void register_all() {
       {"health", Kind::kHealth}, {"layout", Kind::kLayout}, {"complete", Kind::kComplete}};
   for (const auto& [name, bench] : benches) {
     for (const auto& [kind_name, kind] : kinds) {
-      for (const uint32_t instances : {1, 100, 1'000, 10'000}) {
+      for (const uint32_t instances : {1u, 100u, 1'000u, 10'000u}) {
         const std::string title = std::string(name) + "/" + kind_name + "/" + std::to_string(instances);
         benchmark::RegisterBenchmark(title.c_str(), bench, instances, kind)
             ->Unit(benchmark::kMicrosecond)

@@ -44,6 +44,9 @@ std::vector<std::string> chosen_scis(Service& service, const Arguments& argument
 }
 
 uint64_t seconds_of(Nanoseconds time) { return time / kSecond; }
-double milliseconds_of(Nanoseconds time) { return static_cast<double>(time / 1000) / 1000; }
+double milliseconds_of(Nanoseconds time) {
+  const Nanoseconds microseconds = time / 1000;
+  return static_cast<double>(microseconds) / 1000;
+}
 
 }  // namespace margay::control
