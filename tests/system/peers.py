@@ -116,7 +116,7 @@ class Instance:
         return len(lines), max((int(line.split()[2]) for line in lines), default=0)
 
     def established(self):
-        """Open connections of clients to nginx at HTTP_PORT, by the instance's kernel; the site's own are its probes."""
+        """Open connections of clients to nginx at HTTP_PORT, by the instance's kernel; the site's are its probes."""
         return len(self.net.run(self.name, 'ss', '-Htn', 'state', 'established',
                                 f'sport = :{HTTP_PORT} and not dst {SITE4}').stdout.splitlines())
 
