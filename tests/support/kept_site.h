@@ -4,7 +4,7 @@
 // A small site whose bindings lie in an image (dataplane/core/bindings_image.h), and which takes over the bindings of
 // another one that has ended. Test code only, one thread.
 
-#include <cstring>
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -28,7 +28,7 @@ class PageBytes {
  public:
   explicit PageBytes(size_t size) : pages_((size + sizeof(Page) - 1) / sizeof(Page)), size_(size) {}
   explicit PageBytes(std::span<const std::byte> from) : PageBytes(from.size()) {
-    std::memcpy(pages_.data(), from.data(), from.size());
+    std::copy(from.begin(), from.end(), span().begin());
   }
   std::span<std::byte> span() { return {reinterpret_cast<std::byte*>(pages_.data()), size_}; }
 

@@ -12,7 +12,7 @@ import unittest
 import net
 import site_file
 from control import Control
-from peers import NGINX
+from peers import NGINX, SLOW_PORT
 from site_file import Sci
 
 SCIS, INSTANCES, HANGING = 20, 50, 10
@@ -44,7 +44,7 @@ class ManyInstances(unittest.TestCase):
 
     def serve(self):
         config, self.log = f'{self.folder}/nginx.conf', f'{self.folder}/access'
-        text = NGINX.format(folder=self.folder, name='all', log=self.log)
+        text = NGINX.format(folder=self.folder, name='all', log=self.log, slow_port=SLOW_PORT)
         with open(config, 'w') as f:
             f.write(text.replace('$remote_addr $remote_port $connections_active $status', '$server_addr $msec'))
         self.net.start('sci', 'nginx', '-c', config, '-e', f'{self.folder}/error')
