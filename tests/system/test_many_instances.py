@@ -89,5 +89,5 @@ class ManyInstances(unittest.TestCase):
         self.assertEqual(len(asked), SCIS * INSTANCES - HANGING)
         self.assertLess(max(gaps), 2.6)     # the interval, a tenth of jitter, one interval more, and a busy machine
         log = control.log_text()
-        self.assertEqual(log.count('to=UNHEALTHY'), HANGING)
+        self.assertEqual(log.count('to=UNHEALTHY'), 0)  # there is no data plane, so failures tell nothing (D-23)
         self.assertEqual(log.count('to=HEALTHY'), SCIS * INSTANCES - HANGING)
