@@ -176,9 +176,12 @@ class NoRoom(RestartCase):
 class HugePages(RestartCase):
     @classmethod
     def prepare(cls):
-        free = int(pathlib.Path('/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages').read_text())
-        if free < 16:
-            raise unittest.SkipTest('needs 16 free huge pages of 2 MiB')
+        pages = pathlib.Path('/sys/kernel/mm/hugepages/hugepages-2048kB')
+        reserved = (pages / 'nr_hugepages').read_text()
+        cls.addClassCleanup((pages / 'nr_hugepages').write_text, reserved)
+        (pages / 'nr_hugepages').write_text(str(int(reserved) + 16))
+        if int((pages / 'free_hugepages').read_text()) < 16:
+            raise unittest.SkipTest('the kernel finds no 16 huge pages of 2 MiB')
         super().prepare()
         huge = pathlib.Path(cls.folder, 'huge')
         huge.mkdir()
