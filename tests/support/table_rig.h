@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,6 +23,7 @@
 #include "common/shared_table/writer.h"
 #include "dataplane/table_thread.h"
 #include "tests/support/packet_builder.h"
+#include "tests/support/temp_folder.h"
 #include "tests/support/test_arena.h"
 
 namespace margay::test {
@@ -53,16 +53,12 @@ class TableRig {
         holds(readers) {
     plane.now = monotonic_now;
     for (auto& h : holds) h.store(kNothing);
-    std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
-    MARGAY_CHECK(::mkdtemp(folder.data()) != nullptr);
-    folder_ = folder;
-    thread_ = std::move(*dp::TableThread::start(folder_ + "/dataplane.sock", plane, counters_));
+    thread_ = std::move(*dp::TableThread::start(folder_.path() + "/dataplane.sock", plane, counters_));
   }
   ~TableRig() {
     thread_.reset();
     stop_readers();
     UrcuQsbr::drain();
-    std::filesystem::remove_all(folder_);
   }
   TableRig(const TableRig&) = delete;
   TableRig& operator=(const TableRig&) = delete;
@@ -70,7 +66,7 @@ class TableRig {
   // The connection before may not have been noticed to be gone.
   std::unique_ptr<shared_table::Writer> connect() const {
     for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);;) {
-      auto writer = shared_table::Writer::connect(folder_ + "/dataplane.sock", std::chrono::seconds(10));
+      auto writer = shared_table::Writer::connect(folder_.path() + "/dataplane.sock", std::chrono::seconds(10));
       if (writer) return std::move(*writer);
       MARGAY_CHECK(std::chrono::steady_clock::now() < until);
     }
@@ -153,7 +149,7 @@ class TableRig {
   dp::TestArena arena_;
   std::vector<dp::Mailbox> mailboxes_;
   NoPorts ports_;
-  std::string folder_;
+  TempFolder folder_;
 
  public:
   dp::SharedState shared;

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/small_site.h"
+#include "tests/support/temp_folder.h"
 
 namespace margay::test {
 namespace {
@@ -23,12 +24,7 @@ using dp::BindingsFile;
 
 class BindingsFileTest : public testing::Test {
  protected:
-  BindingsFileTest() : folder_(fs::path(testing::TempDir()) / ("bindings-" + std::to_string(::getpid()))) {
-    fs::create_directories(folder_);
-  }
-  ~BindingsFileTest() override { fs::remove_all(folder_); }
-
-  std::string path() const { return folder_ / "image"; }
+  std::string path() const { return folder_.path() + "/image"; }
   Result<std::unique_ptr<BindingsFile>> open(uint32_t workers = 2) const {
     return BindingsFile::open(path(), {workers, 64, dp::table_bytes_for(1, 2)}, fresh());
   }
@@ -53,7 +49,7 @@ class BindingsFileTest : public testing::Test {
   }
 
   static inline uint64_t drawn = 0;
-  fs::path folder_;
+  TempFolder folder_;
   SmallSite site_{small_site(2, 10)};
 };
 
@@ -167,19 +163,19 @@ TEST_F(BindingsFileTest, WhatCanHoldNoImage) {
   fs::create_symlink("/dev/null", path());
   EXPECT_EQ(error(), where + "is a symbolic link, expected a file");
   fs::remove(path());
-  fs::remove_all(folder_);
+  fs::remove_all(folder_.path());
   EXPECT_EQ(error(), where + "cannot open " + path() + ".lock: No such file or directory");
 }
 
 TEST_F(BindingsFileTest, NoPermission) {
   const uid_t self = ::geteuid();
-  fs::permissions(folder_, fs::perms(0500));
+  fs::permissions(folder_.path(), fs::perms(0500));
   if (self == 0) {
     ASSERT_EQ(::seteuid(65534), 0);
   }
   const std::string said = error();
   ASSERT_EQ(::seteuid(self), 0);
-  fs::permissions(folder_, fs::perms(0700));
+  fs::permissions(folder_.path(), fs::perms(0700));
   EXPECT_NE(said.find("Permission denied"), std::string::npos) << said;
 }
 

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -25,6 +24,7 @@
 
 #include "common/cli/client.h"
 #include "common/cli/protocol.h"
+#include "tests/support/temp_folder.h"
 
 namespace margay {
 namespace {
@@ -32,11 +32,6 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-std::string make_directory() {
-  char name[] = "/tmp/margay-cli-XXXXXX";
-  return ::mkdtemp(name);
-}
 
 int raw_connect(const std::string& path) {
   sockaddr_un address{};
@@ -73,7 +68,7 @@ const std::string kLong = [] {
 
 class CliServerTest : public ::testing::Test {
  protected:
-  CliServerTest() : directory_(make_directory()), path_(directory_ + "/cli.sock"), executor_(table_, control_) {
+  CliServerTest() : path_(directory_.path() + "/cli.sock"), executor_(table_, control_) {
     table_.add_kind({.name = "COUNT", .expected = "a number", .type = ArgumentType::kNumber});
     table_.add({"echo [WORDS]", "say it again", "", [](const Arguments& arguments, Reply& reply) -> CommandResult {
                   const auto* words = arguments.option("WORDS");
@@ -99,10 +94,7 @@ class CliServerTest : public ::testing::Test {
     table_.add({"fail", "throws", "", [](const Arguments&, Reply&) -> CommandResult { throw std::bad_alloc(); }});
   }
 
-  ~CliServerTest() override {
-    stop();
-    std::filesystem::remove_all(directory_);
-  }
+  ~CliServerTest() override { stop(); }
 
   void start(milliseconds patience = std::chrono::seconds(5)) {
     Result<std::unique_ptr<CliServer>> server = CliServer::open(path_, executor_, patience);
@@ -136,7 +128,8 @@ class CliServerTest : public ::testing::Test {
     return a.quit ? out + "(quit)" : out;
   }
 
-  std::string directory_, path_;
+  test::TempFolder directory_;
+  std::string path_;
   CommandTable table_;
   std::mutex control_;
   LocalExecutor executor_;
@@ -181,7 +174,7 @@ TEST_F(CliServerTest, OnlyTheOwnerMayConnect) {
 }
 
 TEST_F(CliServerTest, MakesTheDirectoryAndRemovesTheFileAtTheEnd) {
-  path_ = directory_ + "/new/cli.sock";
+  path_ = directory_.path() + "/new/cli.sock";
   start();
   EXPECT_TRUE(std::filesystem::exists(path_));
   stop();
@@ -216,7 +209,7 @@ TEST_F(CliServerTest, RefusesAPathThatIsAFileOrTooLong) {
   std::ofstream(path_) << "precious";
   EXPECT_FALSE(CliServer::open(path_, executor_));
   EXPECT_EQ(std::filesystem::file_size(path_), 8U);
-  EXPECT_FALSE(CliServer::open(directory_ + "/" + std::string(120, 'x'), executor_));
+  EXPECT_FALSE(CliServer::open(directory_.path() + "/" + std::string(120, 'x'), executor_));
 }
 
 TEST_F(CliServerTest, ServesSeveralClientsAndRefusesOneTooMany) {

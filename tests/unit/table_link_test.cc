@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <future>
 
 #include <gtest/gtest.h>
 
 #include "common/shared_table/writer.h"
+#include "tests/support/temp_folder.h"
 
 namespace margay::dp {
 namespace {
@@ -52,14 +52,9 @@ struct Target : SnapshotTarget {
 
 class TableLinkTest : public ::testing::Test {
  protected:
-  TableLinkTest() {
-    std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
-    link_ = std::move(*TableLink::open(path(), target_, counters_));
-  }
-  ~TableLinkTest() override { std::filesystem::remove_all(folder_); }
+  TableLinkTest() { link_ = std::move(*TableLink::open(path(), target_, counters_)); }
 
-  std::string path() const { return folder_ + "/dataplane.sock"; }
+  std::string path() const { return folder_.path() + "/dataplane.sock"; }
 
   Result<std::unique_ptr<Writer>> connect() {
     auto writer = std::async(std::launch::async, [this] { return Writer::connect(path(), 5s); });
@@ -80,7 +75,7 @@ class TableLinkTest : public ::testing::Test {
 
   MemoryFile counters_ = std::move(*MemoryFile::create("counters", 4096, MemoryFile::Writers::kMaker));
   Target target_;
-  std::string folder_;
+  test::TempFolder folder_;
   std::unique_ptr<TableLink> link_;
 };
 

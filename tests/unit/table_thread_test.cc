@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "common/shared_table/writer.h"
 #include "tests/support/cli_plane.h"
+#include "tests/support/temp_folder.h"
 
 namespace margay::test {
 namespace {
@@ -24,20 +24,15 @@ using shared_table::Writer;
 class TableThreadTest : public ::testing::Test {
  protected:
   TableThreadTest() {
-    std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
     cli_.plane.now = [] {
       return static_cast<Nanoseconds>(std::chrono::steady_clock::now().time_since_epoch() /
                                       std::chrono::nanoseconds(1));
     };
     thread_ = std::move(*dp::TableThread::start(path(), cli_.plane, counters_));
   }
-  ~TableThreadTest() override {
-    thread_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  ~TableThreadTest() override { thread_.reset(); }
 
-  std::string path() const { return folder_ + "/dataplane.sock"; }
+  std::string path() const { return folder_.path() + "/dataplane.sock"; }
   std::unique_ptr<Writer> connect() {
     auto writer = Writer::connect(path(), 5s);
     EXPECT_TRUE(writer) << writer.error().message;
@@ -64,7 +59,7 @@ class TableThreadTest : public ::testing::Test {
 
   MemoryFile counters_ = std::move(*MemoryFile::create("counters", 4096, MemoryFile::Writers::kMaker));
   CliPlane cli_;
-  std::string folder_;
+  TempFolder folder_;
   std::unique_ptr<dp::TableThread> thread_;
   uint64_t generation_ = 0;
 };

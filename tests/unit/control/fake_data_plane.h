@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +24,7 @@
 #include "common/shared_table/messages.h"
 #include "common/shared_table/snapshot.h"
 #include "common/unix_socket.h"
+#include "tests/support/temp_folder.h"
 
 namespace margay::control {
 
@@ -35,13 +35,10 @@ class FakeDataPlane {
         counters_(std::move(*shared_table::MemoryFile::create("counters", shared_table::counters_bytes(shape),
                                                               shared_table::MemoryFile::Writers::kMaker))),
         view_(shared_table::make_counters(counters_.bytes(), shape)) {
-    std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
-    folder_ = ::mkdtemp(folder.data());
     listen();
   }
-  ~FakeDataPlane() { std::filesystem::remove_all(folder_); }
 
-  std::string path() const { return folder_ + "/dataplane.sock"; }
+  std::string path() const { return folder_.path() + "/dataplane.sock"; }
   const shared_table::CountersView<std::byte>& counters() const { return view_; }
   InstanceCounters& counts(uint32_t worker, uint32_t instance) {
     return view_.instances()[worker * shape_.instances + instance];
@@ -125,7 +122,7 @@ class FakeDataPlane {
   shared_table::CountersShape shape_;
   shared_table::MemoryFile counters_;
   shared_table::CountersView<std::byte> view_;
-  std::string folder_;
+  test::TempFolder folder_;
   std::optional<UnixListener> listener_;
   Fd socket_;
   std::optional<shared_table::MemoryFile> buffers_;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "control/report_lines.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/control/fake_data_plane.h"
 #include "tests/unit/control/table_plan_rig.h"
 
@@ -32,17 +33,11 @@ SiteSpec site_of(const std::string& socket, const std::string& state, const std:
 
 class SiteTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
-    state_ = ::mkdtemp(folder.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(state_); }
-
   void start(const std::vector<SciConfig>& scis = {sci("a", {instance("x", 1), instance("y", 2)})}) {
     Site::Parts parts;
     parts.ask = [this](const Prober::Question& q) { questions_.push_back(q); };
     parts.report = [this](const Report& r) { reports_.push_back(r); };
-    auto site = Site::make(site_of(plane_.path(), state_, scis), std::move(parts), 1, -1, now_.monotonic);
+    auto site = Site::make(site_of(plane_.path(), state_.path(), scis), std::move(parts), 1, -1, now_.monotonic);
     ASSERT_TRUE(site) << site.error().message;
     site_ = std::move(*site);
   }
@@ -80,7 +75,7 @@ class SiteTest : public ::testing::Test {
   const Report& last() { return reports_.back(); }
 
   FakeDataPlane plane_;
-  std::string state_;
+  test::TempFolder state_;
   Time now_{.monotonic = 1000 * kSecond, .unix_ms = 1'700'000'000'000};
   std::set<uint16_t> down_;
   std::vector<Prober::Question> questions_;
@@ -225,7 +220,7 @@ TEST_F(SiteTest, AReloadKeepsWhatStaysAndSaysWhatChanged) {
   larger.max_sessions = 150;
   SciConfig a = sci("a", {instance("x", 1), larger, instance("w", 4)});
   a.ramp = 3 * kSecond;
-  const auto changes = site_->reload(site_of(plane_.path(), state_, {a, sci("c", {instance("q", 5)})}), now_);
+  const auto changes = site_->reload(site_of(plane_.path(), state_.path(), {a, sci("c", {instance("q", 5)})}), now_);
   ASSERT_TRUE(changes) << changes.error().message;
   EXPECT_EQ(*changes, (std::vector<std::string>{"scis[a].ramp: changed", "scis[a].instances[y]: changed",
                                                 "scis[a].instances[w]: added", "scis[c]: added", "scis[b]: removed"}));
@@ -248,10 +243,10 @@ TEST_F(SiteTest, AReloadThatDoesNotFitChangesNothing) {
   steps(10 * kSecond);
   std::vector<InstanceConfig> many;
   for (uint16_t n = 1; n < 40; ++n) many.push_back(instance("i" + std::to_string(n), n));
-  const auto full = site_->reload(site_of(plane_.path(), state_, {sci("a", many)}), now_);
+  const auto full = site_->reload(site_of(plane_.path(), state_.path(), {sci("a", many)}), now_);
   ASSERT_FALSE(full);
   EXPECT_NE(full.error().message.find("room for 16 instances"), std::string::npos) << full.error().message;
-  const auto elsewhere = site_->reload(site_of("/elsewhere", state_, {sci("a", {})}), now_);
+  const auto elsewhere = site_->reload(site_of("/elsewhere", state_.path(), {sci("a", {})}), now_);
   ASSERT_FALSE(elsewhere);
   EXPECT_NE(elsewhere.error().message.find("restart"), std::string::npos) << elsewhere.error().message;
   const size_t before = reports_.size();
@@ -270,8 +265,8 @@ TEST_F(SiteTest, TheLastReportIsAStop) {
 }
 
 TEST(EpochStore, NeverGoesBackWhateverTheClockSays) {
-  std::string folder = (std::filesystem::temp_directory_path() / "margay-XXXXXX").string();
-  folder = ::mkdtemp(folder.data());
+  const test::TempFolder gone;
+  const std::string& folder = gone.path();
   EXPECT_EQ(EpochStore(folder).next(1000), 1000u);
   EXPECT_EQ(EpochStore(folder).next(500), 1001u);
   EpochStore store(folder);
