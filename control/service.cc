@@ -8,23 +8,21 @@
 
 #include <spdlog/spdlog.h>
 
+#include "common/monotonic.h"
 #include "control/record/wire.h"
 
 namespace margay::control {
 namespace {
 
-int64_t nanoseconds_of(clockid_t clock) {
+int64_t unix_milliseconds() {
   timespec now{};
-  ::clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * static_cast<int64_t>(kSecond) + now.tv_nsec;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 }  // namespace
 
-Time read_clocks() {
-  return {.monotonic = static_cast<Nanoseconds>(nanoseconds_of(CLOCK_MONOTONIC)),
-          .unix_ms = nanoseconds_of(CLOCK_REALTIME) / static_cast<int64_t>(kMillisecond)};
-}
+Time read_clocks() { return {.monotonic = monotonic_now(), .unix_ms = unix_milliseconds()}; }
 
 Site::Parts Service::parts() {
   Site::Parts parts;
