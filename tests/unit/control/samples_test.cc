@@ -6,6 +6,8 @@
 
 #include <map>
 
+#include "control/collection/http/presets.h"
+
 namespace margay::control {
 namespace {
 
@@ -37,21 +39,13 @@ void expect(const Made& made, const std::string& metric, SampleKind kind, double
   EXPECT_DOUBLE_EQ(found->second.second, value) << metric;
 }
 
+Names preset(std::string_view word) {
+  const auto names = find_preset(word);
+  return {names.begin(), names.end()};
+}
+
 // ---- node_exporter
 
-const Names kNode = {{.metric = "cpu",
-                      .series = "node_cpu_seconds_total",
-                      .label = "mode",
-                      .is = "idle",
-                      .per = "node_cpu_seconds_total",
-                      .complement = true},
-                     {.metric = "memory",
-                      .series = "node_memory_MemAvailable_bytes",
-                      .per = "node_memory_MemTotal_bytes",
-                      .complement = true},
-                     {.metric = "disk_io", .series = "node_disk_read_bytes_total"},
-                     {.metric = "disk_io", .series = "node_disk_written_bytes_total"},
-                     {.metric = "load", .series = "node_load1"}};
 constexpr const char* kNode1 = R"(# HELP node_cpu_seconds_total Seconds the CPUs spent in each mode.
 # TYPE node_cpu_seconds_total counter
 node_cpu_seconds_total{cpu="0",mode="idle"} 1000
@@ -85,12 +79,12 @@ node_load1 1.5
 )";
 
 TEST(Samples, NodeExporter_SCI21_SCI23) {
-  const Made first = after(kNode, {kNode1});
+  const Made first = after(preset("node"), {kNode1});
   EXPECT_FALSE(first.contains("cpu"));  // nothing to compare with
   expect(first, "memory", kGauge, 0.75);
   expect(first, "disk_io", kCounter, 0);
   expect(first, "load", kGauge, 0.35);
-  const Made second = after(kNode, {kNode1, kNode2});
+  const Made second = after(preset("node"), {kNode1, kNode2});
   expect(second, "cpu", kGauge, 0.6);  // idle for 1 + 3 of 10 seconds
   expect(second, "disk_io", kCounter, 600 + 30 + 100);
   expect(second, "load", kGauge, 1.5);
