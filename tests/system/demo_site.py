@@ -242,7 +242,7 @@ class WithControl(Part):
         took = self.await_table('si-2', 'health', 'DEGRADED', limit)
         acked = time.time()
         before = self.opened()
-        time.sleep(1)
+        time.sleep(DELAY + 1)  # until every client that was stuck at si-2 goes on
         others = sum(count - before[name] for name, count in self.opened().items() if name != 'si-2')
         result = self.end_load(load)
         later = self.begun(capture.stop(), acked + SETTLE)
