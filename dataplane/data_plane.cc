@@ -140,11 +140,13 @@ void DataPlane::charge(const SiteTable& next, InstanceIndex i) {
   const Instance& instance = next.instances[i];
   if (instance.gone) {
     if (!instance.si_id.empty()) shared.set_limit(next, i, 0);
+    if (!current_->instances[i].gone) left_[i] = current_->version + 1;
     return;
   }
   const bool is_new = i >= current_->instances.size() || current_->instances[i].si_id.empty() ||
                       current_->instances[i].generation != instance.generation;
   if (is_new) {
+    left_.erase(i);
     shared.settings[i].set(unset(instance));
     return shared.open(next, i);
   }
@@ -168,8 +170,12 @@ Snapshot DataPlane::complete() const {
 
 Result<void> DataPlane::apply(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
-  const SiteChange change{config, shared.instances_max, shared.scis_max, [this](InstanceIndex i) { return in_use(i); },
-                          [this](Nanoseconds t) { return tick_at(t, now); }};
+  const SiteChange change{config,
+                          shared.instances_max,
+                          shared.scis_max,
+                          [this](InstanceIndex i) { return in_use(i); },
+                          [this](Nanoseconds t) { return tick_at(t, now); },
+                          passed() == current_->version};
   auto next = change.apply(*current_, snapshot);
   if (!next) return next.error();
   for (const InstanceIndex i : touched_by(snapshot, *current_, **next)) {
@@ -199,7 +205,8 @@ Result<void> DataPlane::keep_bindings() {
 
 // May a binding, a slot, or a worker that has an older table still name it?
 bool DataPlane::in_use(InstanceIndex i) const {
-  if (passed() < current_->version || shared.bindings(i) > 0) return true;
+  const auto left = left_.find(i);
+  if ((left != left_.end() && passed() < left->second) || shared.bindings(i) > 0) return true;
   return !shared.slots.reclaim(i) || !shared.provisional.reclaim(i);
 }
 

@@ -128,6 +128,7 @@ class DataPlane : public SnapshotTarget {
   mutable std::mutex mutex_;  // of what follows
   std::shared_ptr<const SiteTable> current_;
   std::map<InstanceIndex, Override> overrides_;
+  std::map<InstanceIndex, uint64_t> left_;  // of instances that went: the first table without
 
   std::shared_ptr<const SiteTable> view_;  // of the commands' turn
   TablePointer pointer_;

@@ -94,7 +94,7 @@ class Applier {
     const bool was_there = sci.index < now_.scis.size() && now_.scis[sci.index].csci_id == sci.policy.csci_id;
     if (!was_there) {
       if (auto done = check_new(sci); !done) return done;
-    } else if (now_.scis[sci.index].mode != sci.policy.mode && in_use(sci.index)) {
+    } else if (now_.scis[sci.index].mode != sci.policy.mode && any_instance(sci.index, change_.in_use)) {
       return Error{name_of(sci) + ": mode cannot change while bindings of the other mode are there"};
     }
     for (const InstanceRecord& i : sci.instances) {
@@ -113,7 +113,8 @@ class Applier {
     }
     if (sci.index >= now_.scis.size()) return {};
     const Sci& old = now_.scis[sci.index];
-    if (in_use(sci.index) || (!old.gone() && !leaves(sci.index))) {
+    const auto named = [this](InstanceIndex i) { return may_be_named(i); };
+    if (any_instance(sci.index, named) || (!old.gone() && !leaves(sci.index))) {
       return Error{name_of(sci) + ": index " + std::to_string(sci.index) + " is still in use by " + old.csci_id};
     }
     return {};
@@ -133,16 +134,23 @@ class Applier {
       return Error{name_of(sci, i) + ": index " + std::to_string(i.index) + " is " + old.si_id + "'s in generation " +
                    std::to_string(old.generation) + ", expected a higher one for another instance"};
     }
-    if (change_.in_use(i.index)) {
+    if (may_be_named(i.index)) {
       return Error{name_of(sci, i) + ": index " + std::to_string(i.index) + " is still in use by " + old.si_id};
     }
     return {};
   }
 
-  // Of bindings that name an instance which left the SCI earlier, too.
-  bool in_use(SciIndex s) const {
+  // By a worker, from now on: it may bind a flow to an instance until it has passed the table without it.
+  bool may_be_named(InstanceIndex i) const {
+    const bool there = i < now_.instances.size() && !now_.instances[i].si_id.empty() && !now_.instances[i].gone;
+    return there || change_.in_use(i);
+  }
+
+  // Of an instance that left the SCI earlier, too.
+  template <class Test>
+  bool any_instance(SciIndex s, const Test& test) const {
     for (InstanceIndex i = 0; i < now_.instances.size(); ++i) {
-      if (now_.instances[i].sci == s && change_.in_use(i)) return true;
+      if (now_.instances[i].sci == s && test(i)) return true;
     }
     return false;
   }
@@ -228,13 +236,16 @@ class Applier {
   void keep_what_is_in_use(LayoutBuilder& builder) const {
     std::unordered_set<SciIndex> scis;
     for (InstanceIndex i = 0; i < next_->instances.size(); ++i) {
-      if (!change_.in_use(i)) continue;
       const Instance& instance = next_->instances[i];
-      scis.insert(instance.sci);
-      if (instance.gone) builder.keep_instance(i, instance.endpoint);
+      if (change_.in_use(i)) scis.insert(instance.sci);
+      if (instance.gone && may_be_named(i)) builder.keep_instance(i, instance.endpoint);
     }
     for (FrontendIndex f = 0; f < now_.frontends.size(); ++f) {
-      if (scis.count(now_.frontends[f].sci) > 0) builder.keep_frontend(f);
+      const SciIndex s = now_.frontends[f].sci;
+      if (s == kNoIndex) continue;
+      const auto& listed = now_.scis[s].frontends;
+      const bool there = !now_.scis[s].gone() && std::find(listed.begin(), listed.end(), f) != listed.end();
+      if (there || !change_.passed || scis.count(s) > 0) builder.keep_frontend(f);
     }
   }
 
@@ -278,6 +289,7 @@ Result<std::unique_ptr<SiteTable>> SiteChange::apply(const SiteTable& now, const
   if (!now.waiting) return Applier(*this, now, snapshot).run();
   SiteChange first = *this;
   first.in_use = [](InstanceIndex) { return false; };
+  first.passed = true;
   return Applier(first, *now.without_scis(), snapshot).run();
 }
 

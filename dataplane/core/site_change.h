@@ -18,8 +18,10 @@ struct SiteChange {
   const SiteConfig& config;  // ports and forwarders
   size_t instances_max;      // indices that this process has memory for
   size_t scis_max;
-  std::function<bool(InstanceIndex)> in_use;  // does a binding or a slot still name it?
-  std::function<Tick(Nanoseconds)> to_tick;   // of a time of CLOCK_MONOTONIC, for drain deadlines
+  // Of an instance that went: does a binding, a slot, or a table that a worker may still use name it?
+  std::function<bool(InstanceIndex)> in_use;
+  std::function<Tick(Nanoseconds)> to_tick;  // of a time of CLOCK_MONOTONIC, for drain deadlines
+  bool passed = true;                        // every worker uses the table that is to be changed
 
   // The error names the SCI and the value. After a table that waits for its first snapshot every index is free.
   Result<std::unique_ptr<SiteTable>> apply(const SiteTable& now, const shared_table::Snapshot& snapshot) const;

@@ -85,14 +85,10 @@ class Torture {
     tables_seen.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // The operator: in bursts, for an index is used again only where no table is on its way.
   void operate() {
     while (!stop_.load()) {
-      for (uint32_t n = operator_random_.below(30); n > 0; --n) {
-        set_something();
-        std::this_thread::sleep_for(std::chrono::microseconds(operator_random_.below(200)));
-      }
-      std::this_thread::sleep_for(50ms);
+      set_something();
+      std::this_thread::sleep_for(std::chrono::microseconds(operator_random_.below(400)));
     }
     for (dp::InstanceIndex i = 0; i < kInstances; ++i) {
       rig.plane.begin_turn();
@@ -168,10 +164,6 @@ class Torture {
   // May be refused for an index that is still in use.
   bool commit_risky(Snapshot s, std::map<uint32_t, SciRecord> next) {
     settle();
-    for (int n = 0; n < 100 && rig.plane.passed() < rig.plane.published().version; ++n) {
-      std::this_thread::sleep_for(1ms);
-      hear();
-    }
     const uint64_t before = last_;
     risky_ = generation_;
     risk_refused_ = false;

@@ -208,6 +208,31 @@ TEST_F(DataPlaneTest, AnInstanceThatWentLeavesItsIndexOnceNobodyUsesIt) {
   EXPECT_EQ(cli_.shared.slots.view(old.index).free(), old.limit);
 }
 
+// Other tables that are on their way hold no index.
+TEST_F(DataPlaneTest, AnIndexIsFreeOnceTheTableWithoutItHasPassed) {
+  Snapshot with = running();
+  Snapshot without = with;
+  with.scis[0].instances[1].config.id = "si-3";
+  with.scis[0].instances[1].generation = 2;
+  const auto refused = [&] {
+    with.generation = cli_.plane.generation() + 1;
+    const auto done = cli_.plane.apply(with);
+    return done ? "" : done.error().message;
+  };
+  const std::string in_use = "scis[192.0.2.10:80].instances[si-3]: index 1 is still in use by si-2";
+  without.scis[0].instances.pop_back();
+  UrcuQsbr::register_reader();
+  apply(without);
+  EXPECT_EQ(refused(), in_use) << "this reader has the table before it";
+  UrcuQsbr::offline();
+  await_passed();
+  UrcuQsbr::online();
+  apply(running());
+  EXPECT_LT(cli_.plane.passed(), cli_.plane.table().version);
+  EXPECT_EQ(refused(), "");
+  UrcuQsbr::unregister_reader();
+}
+
 TEST_F(DataPlaneTest, ATurnSeesOneTable) {
   cli_.plane.begin_turn();
   const uint64_t version = cli_.plane.table().version;

@@ -155,8 +155,9 @@ TEST_F(SiteChangeTest, IndicesThatBindingsNameAreKept) {
   in_use_ = {0};
   take({}, false, {0});
   EXPECT_EQ(table_->endpoint_of_instance[0], old_endpoint) << "its bindings are found by it";
-  EXPECT_EQ(table_->endpoint_of_instance[1], kNoIndex);
+  EXPECT_NE(table_->endpoint_of_instance[1], kNoIndex) << "a worker that has the older table may bind a flow yet";
   take({sci(2, 20, 4)}, false);
+  EXPECT_EQ(table_->endpoint_of_instance[1], kNoIndex);
   EXPECT_NE(frontend("192.0.2.12"), old_frontend);
   for (InstanceIndex i = 20; i < 24; ++i) EXPECT_NE(table_->instances[i].endpoint, old_endpoint);
   in_use_.clear();
@@ -167,6 +168,24 @@ TEST_F(SiteChangeTest, IndicesThatBindingsNameAreKept) {
   for (InstanceIndex i = 40; i < 43; ++i) endpoints.insert(table_->instances[i].endpoint);
   EXPECT_EQ(endpoints.count(old_endpoint), 1u);
   EXPECT_EQ(frontend("192.0.2.14"), old_frontend);
+}
+
+// A worker binds flows by a frontend until it has passed the table without it.
+TEST_F(SiteChangeTest, AFrontendStaysUntilEveryWorkerHasPassedTheTableWithoutIt) {
+  SciRecord two = sci(0, 0, 1);
+  two.policy.endpoints.push_back({ip("192.0.2.99"), 80, Protocol::kTcp});
+  take({two});
+  const auto second = frontend("192.0.2.99");
+  take({sci(0, 0, 1)}, false);
+  change_.passed = false;
+  for (uint32_t s = 1; s < 4; ++s) {
+    take({sci(s, 10 * s, 1)}, false);
+    EXPECT_EQ(table_->frontends[second].sci, 0u) << "a binding made meanwhile finds its SCI";
+  }
+  change_.passed = true;
+  take({sci(4, 40, 1)}, false);  // free for the layout after this one
+  take({sci(5, 50, 1)}, false);
+  EXPECT_EQ(frontend("192.0.2.15"), second);
 }
 
 // A binding is found by its frontend: nobody else gets the frontend's index while one may be there.
@@ -210,8 +229,11 @@ TEST_F(SiteChangeTest, AnIndexServesAgainUnderAHigherGenerationOnly) {
       "scis[192.0.2.10:80].instances[si-new]: index 1 is si-1's in generation 1, expected a higher one for another "
       "instance");
   other.instances[1].generation = 2;
+  const std::string in_use = "scis[192.0.2.10:80].instances[si-new]: index 1 is still in use by si-1";
+  EXPECT_EQ(error({other}, false), in_use) << "it is there: a worker may bind a flow to it at any moment";
+  take({sci(0, 0, 1)}, false);
   in_use_ = {1};
-  EXPECT_EQ(error({other}, false), "scis[192.0.2.10:80].instances[si-new]: index 1 is still in use by si-1");
+  EXPECT_EQ(error({other}, false), in_use);
   in_use_.clear();
   take({other}, false);
   EXPECT_EQ(table_->instances[1].si_id, "si-new");
@@ -231,9 +253,11 @@ TEST_F(SiteChangeTest, AnIndexThatAnotherSciHasIsNotTakenAwayWithItsFirstOne) {
   EXPECT_FALSE(table_->instances[1].gone);
   EXPECT_EQ(table_->instances[1].sci, 1u);
   EXPECT_TRUE(table_->instances[0].gone);
-  // In one snapshot: SCI 0 goes, and SCI 1 takes its instance's index.
+  // In one snapshot: SCI 0 goes, and SCI 1 would take its instance's index.
   second.instances.push_back(instance(7, 2));
-  take({second}, false, {0});
+  EXPECT_EQ(error({second}, false, {0}), "scis[192.0.2.11:80].instances[si-7]: index 7 is still in use by si-7");
+  take({}, false, {0});
+  take({second}, false);
   EXPECT_FALSE(table_->instances[7].gone);
 }
 
