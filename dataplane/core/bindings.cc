@@ -30,12 +30,6 @@ EndReason end_of(const FlowEntry& e) {
   return EndReason::kTimeout;
 }
 
-// What a client expects next of its instance; nothing where that has sent no SYN.
-uint32_t number_to_client(const FlowEntry& e) {
-  if (e.state == FlowState::kSynSent) return 0;
-  return e.state == FlowState::kSynReceived ? e.instance_next : e.client_acked;
-}
-
 }  // namespace
 
 Tick FastPath::timeout(const FlowEntry& e, const Sci& sci) {
@@ -186,14 +180,15 @@ void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
   end_binding(e, reason, table);
   if (rebinds(table.instances[entry.instance], reason)) return;
   if (!is_tcp(entry.state) || (entry.flags & kTwoKeys) == 0 || entry.state == FlowState::kTimeWait) return;
-  // Nothing is acknowledged yet: either end expects what stands behind the other's SYN.
+  // Each end gets the number behind the highest byte that it was sent. If it has received less it acknowledges what it
+  // has, for the number lies in its window, and is reset as unknown_flow says; a lower number it would ignore
+  // (RFC 5961 §3.2). While a connection opens each also expects its own SYN to be acknowledged.
   const bool opening = entry.state == FlowState::kSynSent || entry.state == FlowState::kSynReceived;
   const Instance& instance = table.instances[entry.instance];
   const Endpoint& shown = table.frontends[entry.frontend].endpoint;
   const Neighbour& next_hop = neighbours_.at(Neighbours::pinned(instance.next_hop));
   if (next_hop.usable()) {
-    const ResetFields to_instance{entry.client, instance.address, entry.client_port, instance.port,
-                                  opening ? entry.client_next : entry.instance_acked};
+    const ResetFields to_instance{entry.client, instance.address, entry.client_port, instance.port, entry.client_next};
     Frame* frame = own_frame(Outcome::transmit(next_hop.port));
     if (frame != nullptr) make_reset(*frame, to_instance, next_hop.mac, table.ports[next_hop.port]);
   }
@@ -202,9 +197,12 @@ void FastPath::end_with_resets(const SiteTable& table, EntryIndex e, Tick now) {
   const uint32_t n = neighbour_of_client(table, entry.client, client_hash, now, ignored);
   if (n == kNoIndex || !neighbours_.at(n).usable()) return;
   const Neighbour& back = neighbours_.at(n);
-  const ResetFields to_client{shown.address,           entry.client,
-                              to_wire16(shown.port),   entry.client_port,
-                              number_to_client(entry), opening ? entry.client_next : 0};
+  const ResetFields to_client{shown.address,
+                              entry.client,
+                              to_wire16(shown.port),
+                              entry.client_port,
+                              entry.state == FlowState::kSynSent ? 0 : entry.instance_next,
+                              opening ? entry.client_next : 0};
   Frame* frame = own_frame(Outcome::transmit(back.port));
   if (frame != nullptr) make_reset(*frame, to_client, back.mac, table.ports[back.port]);
 }

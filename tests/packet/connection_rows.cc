@@ -234,6 +234,14 @@ Rows refusal_rows() {
                        .own(1, reset_to_instance().seq(1006))
                        .own(0, reset_of(kSci, kClient).seq(5001))
                        .leaves(0, 0)})},
+      // RFC 5961 §3.2: below what it has received an end ignores a RST, within its window it answers.
+      {"unhealthy: a reset stands behind what is sent and not acknowledged yet", nat_site(),
+       steps(kHandshake, Steps{there(client(kAck | kPsh, 1001, 5001).payload("GET /")),
+                               back(instance(kAck | kPsh, 5001, 1001).payload("0123456789")),
+                               health(dp::HealthState::kUnhealthy)
+                                   .own(1, reset_to_instance().seq(1006))
+                                   .own(0, reset_of(kSci, kClient).seq(5011))
+                                   .leaves(0, 0)})},
       {"unhealthy: both ends of an unproven connection are reset",
        nat_site(),
        {there(client(kSyn, 1000)), back(instance(kSyn | kAck, 5000, 1001)),

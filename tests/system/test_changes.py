@@ -66,6 +66,7 @@ class Changes(SystemCase):
         times = self.last_packets(told, packets)
         self.assertGreater(len(times), SECONDS)
         self.assertGreater(result['ok'], 50 * SECONDS)
+        self.assertEqual(set(result['failures']) - {'ECONNRESET', 'ECONNREFUSED'}, set(), 'who is cut off is told')
         await_true('no slot is held', lambda: self.active(SCI) == 0)
         self.assertEqual(self.dataplane.audit(), (True, 0))
         if 'MARGAY_CHANGES_SECONDS' in os.environ:
