@@ -64,7 +64,7 @@ class Changes(SystemCase):
             self.assertEqual((storm['refused'], storm['gone'], storm['acked']), (0, False, True))
         self.assertLess(grown, LEAK * told['changes'])
         times = self.last_packets(told, packets)
-        self.assertGreater(len(times), SECONDS)
+        self.assertGreater(len(times), SECONDS / 4)
         self.assertGreater(result['ok'], 50 * SECONDS)
         self.assertEqual(set(result['failures']) - {'ECONNRESET', 'ECONNREFUSED'}, set(), 'who is cut off is told')
         await_true('no slot is held', lambda: self.active(SCI) == 0)
