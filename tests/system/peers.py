@@ -38,6 +38,7 @@ http {{
     listen 8080 backlog=4096; listen [::]:8080 backlog=4096;
     listen 8081 backlog=4096; listen [::]:8081 backlog=4096;
     location /slow {{ root {folder}; limit_rate 256k; }}
+    location = /metrics {{ root {folder}; }}
     location = /thinks {{ internal; proxy_pass http://127.0.0.1:{slow_port}; }}
     location / {{
       if (-f {folder}/{name}.slow) {{ rewrite ^ /thinks last; }}
