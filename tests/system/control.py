@@ -6,20 +6,22 @@ import signal
 import subprocess
 import time
 
-from dataplane import BUILD, CLI
+from dataplane import BUILD, CLI, CommandFailed
 
 PROGRAM = BUILD / 'control' / 'margay-control'
 
 
 class Control:
-    """Starts with a site file that is there, and waits until it takes commands."""
+    """Starts with a site file that is there, and waits until it takes commands. `under`: words before the program's
+    name, such as `env` and what it sets."""
 
-    def __init__(self, net, folder, site, name='control'):
+    def __init__(self, net, folder, site, name='control', under=(), namespace='sci'):
         self.net, self.site = net, site
         self.socket, self.reports_file = f'{folder}/control.sock', f'{folder}/reports'
         self.log = f'{folder}/{name}.log'
         with open(self.log, 'w') as log:
-            self.process = net.start('sci', PROGRAM, '--config', site, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = net.start(namespace, *under, PROGRAM, '--config', site, stdin=subprocess.DEVNULL, stdout=log,
+                                     stderr=log)
         for _ in range(300):
             if self.process.poll() is not None:
                 raise RuntimeError(f'margay-control ended with status {self.process.returncode}:\n{self.log_text()}')
@@ -40,6 +42,15 @@ class Control:
     def run(self, *words):
         return subprocess.run([CLI, '--socket', self.socket, *map(str, words)], capture_output=True, text=True,
                               timeout=30)
+
+    def command(self, *words):
+        done = self.run(*words)
+        if done.returncode != 0:
+            raise CommandFailed(f'{" ".join(map(str, words))}: {done.stderr or done.stdout}')
+        return done.stdout
+
+    def show(self, *words):
+        return json.loads(self.command('show', *words, '--json'))
 
     def reports(self):
         """All that went out so far, by this process and those before it; of a line that is being written, nothing."""

@@ -18,9 +18,9 @@ class CommandFailed(Exception):
 
 
 class DataPlane:
-    """Starts with a site file and waits until it takes commands."""
+    """Starts with a site file and waits until it takes commands. `under`: words before the program's name."""
 
-    def __init__(self, net, folder, site_text, *eal_args, namespace='sci', name='dataplane'):
+    def __init__(self, net, folder, site_text, *eal_args, namespace='sci', name='dataplane', under=()):
         self.net, self.namespace = net, namespace
         self.site = f'{folder}/{name}.yaml'
         self.log = f'{folder}/{name}.log'
@@ -28,7 +28,7 @@ class DataPlane:
         with open(self.site, 'w') as f:
             f.write(site_text)
         with open(self.log, 'w') as log:
-            self.process = net.start(namespace, PROGRAM, '--config', self.site,
+            self.process = net.start(namespace, *under, PROGRAM, '--config', self.site,
                                      *(['--', *eal_args] if eal_args else []),
                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self._await_cli()

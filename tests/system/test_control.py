@@ -24,6 +24,7 @@ SCI = Sci(limits=(100, 100, 100), extra=HEALTH)
 
 class ControlCase(SystemCase):
     """Each test has a data plane and a control plane of its own, unless it says otherwise."""
+    under = ()                             # words before each program's name
 
     def setUp(self):
         for file in pathlib.Path(self.folder).glob('reports*'):
@@ -36,11 +37,11 @@ class ControlCase(SystemCase):
         return text + Control.section(self.folder)
 
     def start_data_plane(self):
-        self.dataplane = DataPlane(self.net, self.folder, self.text())
+        self.dataplane = DataPlane(self.net, self.folder, self.text(), under=self.under)
         self.addCleanup(lambda plane=self.dataplane: self.net.stop(plane.process, signal.SIGKILL))
 
     def start_control(self, name='control'):
-        control = Control(self.net, self.folder, self.site_file, name)
+        control = Control(self.net, self.folder, self.site_file, name, self.under)
         self.addCleanup(control.kill)
         return control
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/control/fake_data_plane.h"
+#include "tests/support/fake_data_plane.h"
 #include "tests/unit/control/table_plan_rig.h"
 
 namespace margay::control {

@@ -11,7 +11,7 @@
 
 #include "control/report_lines.h"
 #include "tests/support/temp_folder.h"
-#include "tests/unit/control/fake_data_plane.h"
+#include "tests/support/fake_data_plane.h"
 #include "tests/unit/control/table_plan_rig.h"
 
 namespace margay::control {
