@@ -1,47 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/data_plane.h"
 
-#include <algorithm>
-#include <set>
+#include <utility>
 
 #include "common/monotonic.h"
 #include "dataplane/core/site_change.h"
 
 namespace margay::dp {
 
-using shared_table::InstanceRecord;
-using shared_table::SciRecord;
 using shared_table::Snapshot;
-
-namespace {
-
-const InstanceRecord& record_of(const SiteTable& table, InstanceIndex i) {
-  const auto& records = table.scis[table.instances[i].sci].record->instances;
-  return *std::find_if(records.begin(), records.end(), [&](const InstanceRecord& r) { return r.index == i; });
-}
-
-// The word of an instance that nothing is set for.
-uint64_t unset(const Instance& instance) {
-  return shared_table::OperatorSetting{.generation = instance.generation, .admin = {}, .max_sessions = {}, .weight = {}}
-      .pack();
-}
-
-// Those that a snapshot may have changed.
-std::set<InstanceIndex> touched_by(const Snapshot& snapshot, const SiteTable& before, const SiteTable& after) {
-  std::set<InstanceIndex> touched;
-  const auto add = [&](const SiteTable& table, SciIndex s) {
-    if (s < table.scis.size()) touched.insert(table.scis[s].instances.begin(), table.scis[s].instances.end());
-  };
-  const auto add_both = [&](SciIndex s) { add(before, s), add(after, s); };
-  for (const SciRecord& sci : snapshot.scis) add_both(sci.index);
-  for (const SciIndex s : snapshot.removed) add_both(s);
-  if (snapshot.base == 0) {
-    for (SciIndex s = 0; s < before.scis.size(); ++s) add(before, s);
-  }
-  return touched;
-}
-
-}  // namespace
 
 // Goes once every worker has passed a quiescent state after a publication: then nobody has the old table, and all have
 // the new one or a later one.
@@ -59,33 +26,31 @@ DataPlane::DataPlane(SiteConfig site, std::unique_ptr<SiteTable> first, SharedSt
       shared(shared_state),
       mailboxes(worker_mailboxes),
       ports(inspector),
-      current_(std::move(first)),
-      view_(current_),
-      pointer_(current_.get()),
-      passed_(current_->version) {}
+      site_(config, shared, std::move(first), *this),
+      view_(site_.table()),
+      pointer_(view_.get()),
+      passed_(view_->version) {}
 
 void DataPlane::begin_turn() {
   const std::lock_guard lock(mutex_);
-  view_ = current_;
+  view_ = site_.table();
 }
 
-void DataPlane::publish(std::unique_ptr<SiteTable> next) {
-  next->version = current_->version + 1;
+// Under the mutex, as every change.
+void DataPlane::publish(const SiteTable& next, std::shared_ptr<const SiteTable> before) {
   auto retired = std::make_unique<Retired>();
-  retired->version = next->version;
+  retired->table = std::move(before);
+  retired->version = next.version;
   retired->passed = &passed_;
-  if (bindings != nullptr) bindings->about_to_publish(*next);
-  pointer_.publish(next.get());
-  retired->table = std::exchange(current_, std::move(next));
+  if (bindings != nullptr) bindings->about_to_publish(next);
+  pointer_.publish(&next);
   UrcuQsbr::retire(std::move(retired));
 }
 
 void DataPlane::change(const std::function<void(SiteTable&)>& edit) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<SiteTable> next = current_->clone();
-  edit(*next);
-  publish(std::move(next));
-  view_ = current_;
+  site_.change(edit);
+  view_ = site_.table();
 }
 
 bool DataPlane::set_forwarding(bool on) {
@@ -95,102 +60,34 @@ bool DataPlane::set_forwarding(bool on) {
 }
 
 void DataPlane::set(InstanceIndex i, const std::function<void(Override&)>& edit) {
-  change([&](SiteTable& next) {
-    if (next.instances[i].gone) return;  // went meanwhile
-    Override& set = overrides_[i];
-    set.generation = next.instances[i].generation;
-    edit(set);
-    if (set.admin && *set.admin == record_of(next, i).admin && *set.admin == Admin::kEnabled) set.admin.reset();
-    settle(next, i);
-    shared.settings[i].set(set.empty() ? unset(next.instances[i]) : set.pack());
-    if (set.empty()) overrides_.erase(i);
-    charge(next, i);
-  });
+  const std::lock_guard lock(mutex_);
+  site_.set(i, edit);
+  view_ = site_.table();
 }
 
 std::optional<Override> DataPlane::override_of(InstanceIndex i) const {
   const std::lock_guard lock(mutex_);
-  const auto found = overrides_.find(i);
-  return found == overrides_.end() ? std::nullopt : std::optional(found->second);
-}
-
-// What holds for an instance: the record, with what the operator has set over it.
-void DataPlane::settle(SiteTable& next, InstanceIndex i) const {
-  const auto found = overrides_.find(i);
-  const Override set = found == overrides_.end() ? Override{} : found->second;
-  const InstanceRecord& record = record_of(next, i);
-  Instance& instance = next.instances.edit(i);
-  instance.admin = set.admin.value_or(record.admin);
-  if (instance.admin != Admin::kDraining) {
-    instance.drain_deadline = 0;
-  } else {
-    instance.drain_deadline = set.admin ? set.drain_deadline : tick_at(record.drain_deadline, now);
-  }
-  instance.weight = set.weight.value_or(record.config.weight);
-  instance.max_sessions = set.max_sessions.value_or(record.config.max_sessions);
-  instance.limit = record.limit;
-  if (!set.max_sessions && !set.admin) return;
-  // The control plane reckons without what the operator sets.
-  const Share factor(next.scis[instance.sci].degradation_factor);
-  instance.limit = limit_of(record.health, instance.max_sessions, factor);
-}
-
-// The ledger follows the table that is about to be published: limits hold from here on, whichever table a worker has.
-void DataPlane::charge(const SiteTable& next, InstanceIndex i) {
-  const Instance& instance = next.instances[i];
-  if (instance.gone) {
-    if (!instance.si_id.empty()) shared.set_limit(next, i, 0);
-    if (!current_->instances[i].gone) left_[i] = current_->version + 1;
-    return;
-  }
-  const bool is_new = i >= current_->instances.size() || current_->instances[i].si_id.empty() ||
-                      current_->instances[i].generation != instance.generation;
-  if (is_new) {
-    left_.erase(i);
-    shared.settings[i].set(unset(instance));
-    return shared.open(next, i);
-  }
-  shared.set_limit(next, i, instance.limit);
+  return site_.override_of(i);
 }
 
 uint64_t DataPlane::generation() const {
   const std::lock_guard lock(mutex_);
-  return current_->generation;
+  return site_.table()->generation;
 }
 
 Published DataPlane::published() const {
   const std::lock_guard lock(mutex_);
-  return {current_->generation, current_->version};
+  return {site_.table()->generation, site_.table()->version};
 }
 
 Snapshot DataPlane::complete() const {
   const std::lock_guard lock(mutex_);
-  return snapshot_of(*current_);
+  return snapshot_of(*site_.table());
 }
 
 Result<void> DataPlane::apply(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
-  const SiteChange change{config,
-                          shared.instances_max,
-                          shared.scis_max,
-                          [this](InstanceIndex i) { return in_use(i); },
-                          [this](Nanoseconds t) { return tick_at(t, now); },
-                          passed() == current_->version};
-  auto next = change.apply(*current_, snapshot);
-  if (!next) return next.error();
-  for (const InstanceIndex i : touched_by(snapshot, *current_, **next)) {
-    const auto set = overrides_.find(i);
-    const Instance& instance = (*next)->instances[i];
-    if (set != overrides_.end() && (instance.gone || set->second.generation != instance.generation)) {
-      shared.settings[i].set(unset(instance));
-      overrides_.erase(set);
-    } else if (set != overrides_.end()) {
-      settle(**next, i);
-    }
-    charge(**next, i);
-  }
-  publish(std::move(*next));
-  return {};
+  return site_.apply(snapshot);
 }
 
 Result<void> DataPlane::keep_bindings() {
@@ -198,16 +95,9 @@ Result<void> DataPlane::keep_bindings() {
   std::shared_ptr<const SiteTable> table;
   {
     const std::lock_guard lock(mutex_);
-    table = current_;
+    table = site_.table();
   }
   return bindings->refresh(*table, to_tick(now()));
-}
-
-// May a binding, a slot, or a worker that has an older table still name it?
-bool DataPlane::in_use(InstanceIndex i) const {
-  const auto left = left_.find(i);
-  if ((left != left_.end() && passed() < left->second) || shared.bindings(i) > 0) return true;
-  return !shared.slots.reclaim(i) || !shared.provisional.reclaim(i);
 }
 
 Tick DataPlane::tick_at(Nanoseconds monotonic, Nanoseconds (*now)()) {

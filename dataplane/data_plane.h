@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "common/shared_table/counters.h"
 #include "dataplane/bindings_file.h"
 #include "dataplane/core/fast_path.h"
+#include "dataplane/core/live_site.h"
 #include "dataplane/core/site_config.h"
 #include "dataplane/core/site_table.h"
 #include "dataplane/mailbox.h"
@@ -60,13 +60,6 @@ class PortInspector {
   virtual std::vector<LinkChange> follow_links() = 0;
 };
 
-// What an operator has set over what the site says, until it is cleared.
-struct Override : shared_table::OperatorSetting {
-  Tick drain_deadline = 0;
-
-  bool empty() const { return !admin && !max_sessions && !weight; }
-};
-
 // A table that workers may use.
 struct Published {
   uint64_t generation = 0;  // of the control plane's snapshot
@@ -75,7 +68,7 @@ struct Published {
 
 // Threads: commands take turns as the control thread (common/cli/executor.h); snapshots come by the table thread. Both
 // change the site through here, one at a time, and neither waits for a worker.
-class DataPlane : public SnapshotTarget {
+class DataPlane : public SnapshotTarget, private LiveSite::Owner {
  public:
   using TablePointer = UrcuQsbr::Pointer<const SiteTable>;
 
@@ -106,7 +99,7 @@ class DataPlane : public SnapshotTarget {
   Result<void> keep_bindings();
   // Any thread: the newest table, and the version that every worker uses, or a later one.
   Published published() const;
-  uint64_t passed() const { return passed_.load(std::memory_order_acquire); }
+  uint64_t passed() const override { return passed_.load(std::memory_order_acquire); }
 
   const SiteConfig config;
   SharedState& shared;
@@ -120,15 +113,11 @@ class DataPlane : public SnapshotTarget {
  private:
   struct Retired;
 
-  void publish(std::unique_ptr<SiteTable> next);
-  void settle(SiteTable& next, InstanceIndex i) const;
-  void charge(const SiteTable& next, InstanceIndex i);
-  bool in_use(InstanceIndex i) const;
+  Tick tick_at(Nanoseconds monotonic) const override { return tick_at(monotonic, now); }
+  void publish(const SiteTable& next, std::shared_ptr<const SiteTable> before) override;
 
-  mutable std::mutex mutex_;  // of what follows
-  std::shared_ptr<const SiteTable> current_;
-  std::map<InstanceIndex, Override> overrides_;
-  std::map<InstanceIndex, uint64_t> left_;  // of instances that went: the first table without
+  mutable std::mutex mutex_;  // of the site
+  LiveSite site_;
 
   std::shared_ptr<const SiteTable> view_;  // of the commands' turn
   TablePointer pointer_;
