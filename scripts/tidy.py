@@ -29,8 +29,8 @@ BANNED_IN_HOT_PATH = {
 }
 # Read once at start or by commands; everything else in dataplane/core runs per packet.
 SET_UP_FILES = {f'dataplane/core/{name}' for name in (
-    'layout_builder.cc', 'layout_builder.h', 'shared_array.h', 'site_change.cc', 'site_change.h', 'site_config.h',
-    'site_layout.h', 'site_table.cc', 'site_table.h')}
+    'layout_builder.cc', 'layout_builder.h', 'live_site.cc', 'live_site.h', 'shared_array.h', 'site_change.cc',
+    'site_change.h', 'site_config.h', 'site_layout.h', 'site_table.cc', 'site_table.h')}
 SOURCE = {'.h', '.cc'}
 SCRIPT = {'.py', '.sh', ''}
 

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "control/report_lines.h"
-#include "tests/support/temp_folder.h"
 #include "tests/support/fake_data_plane.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/control/table_plan_rig.h"
 
 namespace margay::control {
