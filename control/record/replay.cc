@@ -10,6 +10,7 @@
 #include <fstream>
 #include <utility>
 
+#include "common/line_file.h"
 #include "control/record/wire_values.h"
 #include "margay/v1/sci_events.pb.h"
 
@@ -173,12 +174,9 @@ Result<Replay::Counts> replay_file(const std::string& in, const std::string& out
   if (!to) return Error{out + ": " + std::strerror(errno)};
 
   Replay replay(std::move(site), [&to](std::string_view line) { to << line << '\n'; });
-  std::string line;
-  for (uint64_t number = 1; std::getline(from, line); ++number) {
-    const auto done = replay.line(line);
-    if (!done) return margay::in(in + ":" + std::to_string(number), done.error());
+  if (auto done = read_lines(from, in, [&](std::string_view line) { return replay.line(line); }); !done) {
+    return done.error();
   }
-  if (from.bad()) return Error{in + ": " + std::strerror(errno)};
   if (!to.flush()) return Error{out + ": " + std::strerror(errno)};
   return replay.counts();
 }
