@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/shared_table/snapshot.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -10,29 +11,36 @@
 
 #include <xxhash.h>
 
+#include "common/shared_table/snapshot_fields.h"
+
 namespace margay::shared_table {
 namespace {
 
 constexpr uint32_t kMagic = 0x5359474d;  // "MGYS"
 constexpr uint32_t kVersion = 1;
-constexpr Nanoseconds kTimerMax = 24 * 3600 * kSecond;
-constexpr uint64_t kAny = ~uint64_t{0};
 
-// The fields of a record are listed once, by the pass() functions below; a Writer or a Reader walks over them.
+// Walks over the fields (snapshot_fields.h).
 class Writer {
  public:
   template <class T>
   void number(std::string_view, const T& value, uint64_t, uint64_t) {
     put(static_cast<uint64_t>(value), sizeof(T));
   }
+  template <class E>
+  void word(std::string_view, const E& value, E) {
+    put(static_cast<uint64_t>(value), sizeof(E));
+  }
+  void duration(std::string_view, const Nanoseconds& value) { put(value, sizeof value); }
+  void protocol(std::string_view, const Protocol& value) { put(static_cast<uint64_t>(value), sizeof value); }
   void text(std::string_view, const std::string& value, size_t) {
     put(value.size(), 2);
     raw(value.data(), value.size());
   }
   void share(std::string_view, const double& value) { put(std::bit_cast<uint64_t>(value), 8); }
-  template <size_t N>
-  void octets(const std::array<uint8_t, N>& value) {
-    raw(value.data(), N);
+  void address(std::string_view, const IpAddress& value) { raw(value.bytes.data(), value.bytes.size()); }
+  // A static MAC travels as its bytes; all zeros: none.
+  void mac(std::string_view, const std::optional<MacAddress>& value) {
+    raw(value.value_or(MacAddress{}).bytes.data(), sizeof value->bytes);
   }
   template <class T, class Each>
   void list(std::string_view, const std::vector<T>& values, uint32_t, Each each) {
@@ -65,6 +73,12 @@ class Reader {
     }
     value = static_cast<T>(read);
   }
+  template <class E>
+  void word(std::string_view name, E& value, E last) {
+    number(name, value, 0, static_cast<uint64_t>(last));
+  }
+  void duration(std::string_view name, Nanoseconds& value) { number(name, value, 0, kTimerMax); }
+  void protocol(std::string_view name, Protocol& value) { number(name, value, 0, 255); }
   void text(std::string_view name, std::string& value, size_t max) {
     const uint64_t size = take(name, 2);
     if (failed()) return;
@@ -82,12 +96,11 @@ class Reader {
     value = std::bit_cast<double>(take(name, 8));
     if (!failed() && !(value >= 0 && value <= 1)) fail(name, "expected 0 to 1");
   }
-  template <size_t N>
-  void octets(std::array<uint8_t, N>& value) {
-    if (failed()) return;
-    if (N > rest_.size()) return fail("address", "ends early");
-    std::memcpy(value.data(), rest_.data(), N);
-    rest_ = rest_.subspan(N);
+  void address(std::string_view name, IpAddress& value) { octets(name, value.bytes); }
+  void mac(std::string_view name, std::optional<MacAddress>& value) {
+    MacAddress read;
+    octets(name, read.bytes);
+    if (!read.is_zero()) value = read;
   }
   template <class T, class Each>
   void list(std::string_view name, std::vector<T>& values, uint32_t max, Each each) {
@@ -121,86 +134,17 @@ class Reader {
   size_t left() const { return rest_.size(); }
 
  private:
+  template <size_t N>
+  void octets(std::string_view name, std::array<uint8_t, N>& value) {
+    if (failed()) return;
+    if (N > rest_.size()) return fail(name, "ends early");
+    std::memcpy(value.data(), rest_.data(), N);
+    rest_ = rest_.subspan(N);
+  }
+
   std::span<const std::byte> rest_;
   std::string path_, error_;
 };
-
-template <class Walker, class Value>
-void pass_duration(Walker& w, std::string_view name, Value& value) {
-  w.number(name, value, 0, kTimerMax);
-}
-
-template <class Walker, class Value>
-void pass_endpoint(Walker& w, Value& e) {
-  w.octets(e.address.bytes);
-  w.number("port", e.port, 1, 65535);
-  w.number("protocol", e.protocol, 0, 255);
-}
-
-template <class Walker, class Value>
-void pass_policy(Walker& w, Value& p) {
-  w.text("csci_id", p.csci_id, kIdBytesMax);
-  w.text("cs_id", p.cs_id, kIdBytesMax);
-  w.list("endpoints", p.endpoints, kEndpointsMax, [](auto& walker, auto& e) { pass_endpoint(walker, e); });
-  w.number("mode", p.mode, 0, static_cast<uint64_t>(Mode::kL2Dsr));
-  w.number("balance", p.balance, 0, static_cast<uint64_t>(Balance::kSlotBased));
-  pass_duration(w, "affinity.timeout", p.affinity_timeout);
-  pass_duration(w, "timers.embryonic", p.timers.embryonic);
-  pass_duration(w, "timers.closing", p.timers.closing);
-  pass_duration(w, "timers.time_wait", p.timers.time_wait);
-  pass_duration(w, "timers.reset_grace", p.timers.reset_grace);
-  pass_duration(w, "timers.unreplied", p.timers.unreplied);
-  w.number("when_none_healthy", p.when_none_healthy, 0, static_cast<uint64_t>(WhenNoneHealthy::kReject));
-  w.number("when_full", p.when_full, 0, static_cast<uint64_t>(WhenFull::kReject));
-  w.number("on_unhealthy", p.on_unhealthy, 0, static_cast<uint64_t>(OnUnhealthy::kKeep));
-  w.number("unknown_flow", p.unknown_flow, 0, static_cast<uint64_t>(UnknownFlow::kAdopt));
-  w.share("provisional.share", p.provisional_share);
-  w.share("degradation_factor", p.degradation_factor);
-  pass_duration(w, "drain_deadline", p.drain_deadline);
-  pass_duration(w, "ramp", p.ramp);
-}
-
-// A static MAC travels as its bytes; all zeros: none.
-void pass_mac(Writer& w, const std::optional<MacAddress>& mac) { w.octets(mac.value_or(MacAddress{}).bytes); }
-void pass_mac(Reader& r, std::optional<MacAddress>& mac) {
-  MacAddress read;
-  r.octets(read.bytes);
-  if (!read.is_zero()) mac = read;
-}
-
-template <class Walker, class Value>
-void pass_instance(Walker& w, Value& i) {
-  w.number("index", i.index, 0, kInstancesMax - 1);
-  w.number("generation", i.generation, 1, 65535);
-  w.number("health", i.health, 0, kHealthStates - 1);
-  w.number("admin", i.admin, 0, static_cast<uint64_t>(Admin::kDisabled));
-  w.number("drain_deadline", i.drain_deadline, 0, kAny);
-  w.number("health_since", i.health_since, 0, kAny);
-  w.number("serves_since", i.serves_since, 0, kAny);
-  w.number("limit", i.limit, 0, kSessionsMax);
-  w.text("id", i.config.id, kIdBytesMax);
-  w.octets(i.config.address.bytes);
-  w.number("port", i.config.port, 1, 65535);
-  pass_mac(w, i.config.mac);
-  w.number("max_sessions", i.config.max_sessions, 0, kSessionsMax);
-  w.number("weight", i.config.weight, 0, 65535);
-}
-
-template <class Walker, class Value>
-void pass_sci(Walker& w, Value& s) {
-  w.number("index", s.index, 0, kScisMax - 1);
-  pass_policy(w, s.policy);
-  w.list("instances", s.instances, kInstancesMax, [](auto& walker, auto& i) { pass_instance(walker, i); });
-}
-
-template <class Walker, class Value>
-void pass_snapshot(Walker& w, Value& s) {
-  w.number("generation", s.generation, 1, kAny);
-  w.number("base", s.base, 0, kAny);
-  w.list("scis", s.scis, kScisMax, [](auto& walker, auto& sci) { pass_sci(walker, sci); });
-  w.list("removed", s.removed, kScisMax,
-         [](auto& walker, auto& index) { walker.number("index", index, 0, kScisMax - 1); });
-}
 
 // What the numbers must be to each other.
 class Consistency {
