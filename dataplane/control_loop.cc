@@ -69,6 +69,12 @@ void keep_bindings(DataPlane& data_plane) {
   }
 }
 
+void write_recording(DataPlane& data_plane) {
+  if (auto done = data_plane.write_recording(); !done) {
+    spdlog::error("msg=\"recording of the table ended\" why={:?}", done.error().message);
+  }
+}
+
 }  // namespace
 
 void hold_signals() {
@@ -93,7 +99,10 @@ Result<void> run_control(DataPlane& data_plane, bool interactive) {
     keep_bindings(data_plane);
     const std::lock_guard turn(commands->control);  // drivers are asked by one thread at a time
     tell_links(data_plane);
+    write_recording(data_plane);
   }
+  const std::lock_guard turn(commands->control);
+  write_recording(data_plane);
   return {};
 }
 

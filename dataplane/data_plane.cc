@@ -54,8 +54,11 @@ void DataPlane::change(const std::function<void(SiteTable&)>& edit) {
 }
 
 bool DataPlane::set_forwarding(bool on) {
+  const std::lock_guard lock(mutex_);
   if (view_->forwarding == on) return false;
-  change([on](SiteTable& next) { next.forwarding = on; });
+  site_.change([on](SiteTable& next) { next.forwarding = on; });
+  view_ = site_.table();
+  if (recorder_) recorder_->note(RecordedForwarding{on});
   return true;
 }
 
@@ -63,6 +66,7 @@ void DataPlane::set(InstanceIndex i, const std::function<void(Override&)>& edit)
   const std::lock_guard lock(mutex_);
   site_.set(i, edit);
   view_ = site_.table();
+  if (recorder_ && !view_->instances[i].gone) recorder_->note(setting_of(*view_, i, site_.override_of(i), now()));
 }
 
 std::optional<Override> DataPlane::override_of(InstanceIndex i) const {
@@ -87,7 +91,41 @@ Snapshot DataPlane::complete() const {
 
 Result<void> DataPlane::apply(const Snapshot& snapshot) {
   const std::lock_guard lock(mutex_);
-  return site_.apply(snapshot);
+  auto done = site_.apply(snapshot);
+  if (done && recorder_) recorder_->note(snapshot);
+  return done;
+}
+
+Result<void> DataPlane::start_recording(const std::string& path) {
+  if (recorder_ && recorder_->status().fault.empty()) {
+    return Error{path + ": expected no other recording, but one runs, into " + recorder_->status().path};
+  }
+  auto recorder = TableRecorder::open(path);
+  if (!recorder) return recorder.error();
+  const std::lock_guard lock(mutex_);
+  recorder_ = std::move(*recorder);
+  recorder_->note(state_of(site_, config, now()));
+  return {};
+}
+
+std::optional<TableRecorder::Status> DataPlane::stop_recording() {
+  if (!recorder_) return std::nullopt;
+  std::unique_ptr<TableRecorder> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = std::move(recorder_);
+  }
+  ended->write();
+  return ended->status();
+}
+
+std::optional<TableRecorder::Status> DataPlane::recording() const {
+  return recorder_ ? std::optional(recorder_->status()) : std::nullopt;
+}
+
+Result<void> DataPlane::write_recording() {
+  if (recorder_ && recorder_->write()) return Error{recorder_->status().fault};
+  return {};
 }
 
 Result<void> DataPlane::keep_bindings() {

@@ -22,6 +22,7 @@
 #include "dataplane/core/site_table.h"
 #include "dataplane/mailbox.h"
 #include "dataplane/table_link.h"
+#include "dataplane/table_recorder.h"
 
 namespace margay::dp {
 
@@ -81,13 +82,21 @@ class DataPlane : public SnapshotTarget, private LiveSite::Owner {
   void begin_turn();
   // Commands: the table of this turn, its own changes included; stays until the next one begins.
   const SiteTable& table() const { return *view_; }
-  // Commands: publishes a changed copy. The old table is freed when no worker can see it any more.
+  // Commands: publishes a changed copy, of which no recording is made. The old table is freed when no worker can see it
+  // any more.
   void change(const std::function<void(SiteTable&)>& edit);
   // Commands: packets of SCIs are forwarded, or dropped as stopped; false when that is so already.
   bool set_forwarding(bool on);
   // Commands: what the operator sets stands over the site file and the control plane.
   void set(InstanceIndex i, const std::function<void(Override&)>& edit);
   std::optional<Override> override_of(InstanceIndex i) const;
+  // Commands: each change from now on goes into this new file, the state of now first; until stop_recording().
+  Result<void> start_recording(const std::string& path);
+  // Commands: what was recorded, and why it ended by itself, if it did; nothing: no recording was begun.
+  std::optional<TableRecorder::Status> stop_recording();
+  std::optional<TableRecorder::Status> recording() const;
+  // Control thread, in its turn, a few times a second. The error is told once: the recording has ended.
+  Result<void> write_recording();
 
   // Table thread.
   uint64_t generation() const override;
@@ -116,8 +125,9 @@ class DataPlane : public SnapshotTarget, private LiveSite::Owner {
   Tick tick_at(Nanoseconds monotonic) const override { return tick_at(monotonic, now); }
   void publish(const SiteTable& next, std::shared_ptr<const SiteTable> before) override;
 
-  mutable std::mutex mutex_;  // of the site
+  mutable std::mutex mutex_;  // of the site, and of which recorder there is
   LiveSite site_;
+  std::unique_ptr<TableRecorder> recorder_;
 
   std::shared_ptr<const SiteTable> view_;  // of the commands' turn
   TablePointer pointer_;

@@ -14,7 +14,7 @@ void register_commands(CommandTable& table, DataPlane& plane) {
   for (const Add add :
        {add_show_port, add_show_sci, add_show_instance, add_show_flow, add_show_slots, add_show_slots_audit,
         add_show_drops, add_show_neighbours, add_show_table, add_show_workers, add_show_bindings, add_show_config,
-        add_clear_port, add_set_instance, add_start, add_stop, add_shutdown}) {
+        add_clear_port, add_set_instance, add_record_table, add_start, add_stop, add_shutdown}) {
     add(table, plane);
   }
   add_quit(table);

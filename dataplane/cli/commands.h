@@ -30,6 +30,7 @@ void add_show_table(CommandTable& table, DataPlane& plane);
 void add_show_workers(CommandTable& table, DataPlane& plane);
 void add_show_bindings(CommandTable& table, DataPlane& plane);
 void add_show_config(CommandTable& table, DataPlane& plane);
+void add_record_table(CommandTable& table, DataPlane& plane);
 void add_start(CommandTable& table, DataPlane& plane);
 void add_stop(CommandTable& table, DataPlane& plane);
 void add_shutdown(CommandTable& table, DataPlane& plane);

@@ -58,6 +58,7 @@ void add_kinds(CommandTable& table, const DataPlane& plane) {
   add({.name = "ROWS", .expected = "how many rows to show", .type = kNumber, .min = 1, .max = kRowsMax});
   add({.name = "MAX-SESSIONS", .expected = "a number of sessions", .type = kNumber, .max = SlotLedger::kLimitMax});
   add({.name = "WEIGHT", .expected = "a weight", .type = kNumber, .max = 65535});
+  add({.name = "FILE", .expected = "the absolute path of a new file", .type = kName});
   add({.name = "DEADLINE", .expected = "a duration such as 600s or 10m", .type = kDuration, .max = kDeadlineMax});
 }
 

@@ -9,7 +9,7 @@
 namespace margay::dp {
 
 // PORT, CSCI-ID, SI-ID (after a CSCI-ID), ADDRESS, PORT-NUMBER, FLOW-STATE, PROTOCOL, WORKER, ROWS, MAX-SESSIONS,
-// WEIGHT, DEADLINE.
+// WEIGHT, FILE, DEADLINE.
 void add_kinds(CommandTable& table, const DataPlane& plane);
 
 // By an argument that was checked against its kind; an error that points to it when it is gone since.

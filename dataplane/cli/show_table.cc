@@ -47,6 +47,13 @@ void show_link(const DataPlane& plane, Reply& reply) {
   reply.field("stalled_workers", std::vector<uint64_t>(status.stalled.begin(), status.stalled.end()));
 }
 
+void show_recording(const DataPlane& plane, Reply& reply) {
+  const auto recording = plane.recording();
+  reply.field("recording", recording ? Cell(recording->path) : Cell());
+  reply.field("recorded_lines", recording ? Cell(recording->lines) : Cell());
+  reply.field("recording_ended", recording && !recording->fault.empty() ? Cell(recording->fault) : Cell());
+}
+
 template <class T>
 Cell known(const std::optional<T>& value) {
   return value ? Cell(*value) : Cell();
@@ -68,6 +75,7 @@ void add_show_table(CommandTable& table, DataPlane& plane) {
   table.add({"show table", "the control plane, and what it says of each instance; what an operator has set over that",
              "reads the site table", [&plane](const Arguments&, Reply& reply) -> CommandResult {
                show_link(plane, reply);
+               show_recording(plane, reply);
                reply.table("instances", {"csci_id", "si_id", "index", "generation", "health", "health_seconds", "limit",
                                          "admin", "set_admin", "set_max_sessions", "set_weight"});
                for (const Sci& sci : plane.table().scis) {

@@ -44,6 +44,7 @@ class LiveSite {
 
   const std::shared_ptr<const SiteTable>& table() const { return current_; }
   std::optional<Override> override_of(InstanceIndex i) const;
+  const std::map<InstanceIndex, Override>& overrides() const { return overrides_; }
 
   // Each publishes a table of the next version, unless it is refused.
   void change(const std::function<void(SiteTable&)>& edit);
