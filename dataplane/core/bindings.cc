@@ -275,6 +275,16 @@ void FastPath::audit(const SiteTable& table, Tick now) {
   counters_.audit_passes.add();
 }
 
+bool FastPath::end_lost(const SiteTable& table, Nanoseconds now) {
+  const Tick tick = to_tick(now);
+  for (EntryIndex e = 0; e < flows_.capacity(); ++e) {
+    if (flows_[e].state == FlowState::kFree || table.instances[flows_[e].instance].keeps_sessions(tick)) continue;
+    if (outbox_.room() < 2) return true;
+    end_with_resets(table, e, tick);
+  }
+  return false;
+}
+
 void FastPath::audit_adjust(EntryIndex e, InstanceIndex i, int change) {
   if (e < audit_cursor_ && i >= audit_compared_) audited_[i] += static_cast<uint32_t>(change);
 }

@@ -76,6 +76,10 @@ class FastPath {
   // announces addresses and audits a share of the entries. Returns whether there is more to do at once.
   bool tick(const SiteTable& table, Nanoseconds now, uint32_t limit = 64);
 
+  // The same walk in one go, for replay: ends all sessions of instances that may not go on. Returns whether some are
+  // left, for the outbox is full.
+  bool end_lost(const SiteTable& table, Nanoseconds now);
+
   // Held packets whose next hop is known now, or that waited in vain, at most a burst. Their outcomes are set.
   // Returns whether the burst holds any.
   bool release_held(Burst& burst, const SiteTable& table, Nanoseconds now);

@@ -64,6 +64,7 @@ class CaptureMerge {
   bool at_end() const { return next_ == nullptr; }
   const CapturedFrame& frame() const { return next_->frame(); }  // REQUIRES: !at_end()
   Result<void> advance();                                        // REQUIRES: !at_end()
+  Nanoseconds start() const { return at_end() ? 0 : frame().time; }
   std::span<const CaptureReader> readers() const { return readers_; }
 
  private:

@@ -55,6 +55,8 @@ class DecisionLog {
 
   uint64_t slot_changes() const { return slot_changes_; }  // packets that took or released a slot, so far
 
+  // Lines name SCIs and instances by this table from here on. REQUIRES: it outlives their use.
+  void follow(const SiteTable& table) { table_ = &table; }
   void end_step();
   Result<void> close();
 

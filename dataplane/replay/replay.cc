@@ -4,27 +4,33 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "dataplane/core/arena.h"
 #include "dataplane/core/fast_path.h"
+#include "dataplane/core/live_site.h"
 #include "dataplane/mailbox.h"
+#include "dataplane/replay/first_table.h"
+#include "dataplane/replay/output_files.h"
+#include "dataplane/replay/recording.h"
 #include "dataplane/replay/report.h"
 #include "dataplane/worker.h"
 
 namespace margay::dp {
 namespace {
 
-// RCU for a single thread whose table never changes.
+// RCU for a single thread: what is published is used from the next poll on.
 struct ReplayRcu {
   template <class T>
   class Pointer {
    public:
-    explicit Pointer(T* only) : only_(only) {}
-    T* read() const { return only_; }
+    explicit Pointer(T* first) : now_(first) {}
+    T* read() const { return now_; }
+    void publish(T* next) { now_ = next; }
 
    private:
-    T* only_;
+    T* now_;
   };
 };
 using ReplayWorker = Worker<ReplayIo, ReplayRcu>;
@@ -42,27 +48,6 @@ HashSecret secret_from(uint64_t seed) {
   return secret;
 }
 
-// The port's own `mac`, else 02:00:00:00:0f:NN by its place in the site file.
-std::vector<MacAddress> port_macs(const SiteConfig& site) {
-  std::vector<MacAddress> macs;
-  for (const PortConfig& port : site.ports) {
-    const MacAddress fixed{{0x02, 0, 0, 0, 0x0f, static_cast<uint8_t>(macs.size())}};
-    macs.push_back(port.mac.value_or(fixed));
-  }
-  return macs;
-}
-
-std::unique_ptr<SiteTable> make_table(const ReplayOptions& options) {
-  auto table = SiteTable::build(options.site, port_macs(options.site));
-  if (!options.assume_neighbours) return table;
-  SiteLayout layout = table->layout();
-  for (NextHop& hop : layout.next_hops) {
-    if (hop.mac.is_zero()) hop.mac = assumed_mac(hop.address);
-  }
-  table->set_layout(std::move(layout));
-  return table;
-}
-
 Result<std::vector<CaptureReader>> open_inputs(const std::vector<ReplayInput>& inputs) {
   std::vector<CaptureReader> readers;
   for (const ReplayInput& input : inputs) {
@@ -72,46 +57,6 @@ Result<std::vector<CaptureReader>> open_inputs(const std::vector<ReplayInput>& i
   }
   return readers;
 }
-
-// All files that a replay writes, each refused where it is one of the inputs.
-class OutputFiles {
- public:
-  explicit OutputFiles(const ReplayOptions& options) : options_(options) {}
-
-  Result<std::string> name(const std::string& file) const {
-    const std::filesystem::path path = options_.out / file;
-    for (const ReplayInput& input : options_.inputs) {
-      std::error_code none;
-      if (std::filesystem::equivalent(path, input.file, none)) {
-        return Error{path.string() + ": is an input of this replay, choose another --out"};
-      }
-    }
-    return path.string();
-  }
-
-  Result<CaptureWriter> capture(const std::string& file) const {
-    auto path = name(file);
-    if (!path) return path.error();
-    return CaptureWriter::create(*path);
-  }
-
-  Result<std::vector<PortOutput>> ports() const {
-    std::vector<PortOutput> outputs;
-    for (const PortConfig& port : options_.site.ports) {
-      auto wire = capture(port.name + ".pcap");
-      if (!wire) return wire.error();
-      outputs.push_back({std::move(*wire), std::nullopt});
-      if (port.kernel.empty()) continue;
-      auto kernel = capture(port.name + "-kernel.pcap");
-      if (!kernel) return kernel.error();
-      outputs.back().kernel = std::move(*kernel);
-    }
-    return outputs;
-  }
-
- private:
-  const ReplayOptions& options_;
-};
 
 // Zeroed memory with an arena over it.
 class Memory {
@@ -131,9 +76,10 @@ class Memory {
 // The fast paths of all workers, and the memory below them.
 class FastPaths {
  public:
-  FastPaths(const ReplayOptions& options, const SiteTable& table, Nanoseconds now)
-      : shared_memory_(shared_bytes(options.workers, table)),
-        shared(shared_memory_.arena(), options.workers, instances(table), table.scis.size()) {
+  FastPaths(const ReplayOptions& options, const SiteTable& table, const Recording* recording, Nanoseconds now)
+      : room_(room(options.workers, table, recording)),
+        shared_memory_(shared_bytes(room_)),
+        shared(shared_memory_.arena(), room_.workers, room_.instances, room_.scis) {
     shared.open_instances(table);
     for (WorkerIndex w = 0; w < options.workers; ++w) {
       Arena counting;
@@ -144,11 +90,17 @@ class FastPaths {
   }
 
  private:
-  static size_t instances(const SiteTable& table) { return std::max<size_t>(1, table.instances.size()); }
+  // For every index that the table has or will have.
+  static shared_table::CountersShape room(WorkerIndex workers, const SiteTable& table, const Recording* recording) {
+    size_t instances = std::max<size_t>(1, table.instances.size()), scis = table.scis.size();
+    if (recording != nullptr) instances = std::max(instances, recording->instances_max());
+    if (recording != nullptr) scis = std::max(scis, recording->scis_max());
+    return {workers, static_cast<uint32_t>(instances), static_cast<uint32_t>(scis)};
+  }
 
-  static size_t shared_bytes(size_t workers, const SiteTable& table) {
+  static size_t shared_bytes(shared_table::CountersShape room) {
     Arena counting;
-    SharedState(counting, workers, instances(table), table.scis.size());
+    SharedState(counting, room.workers, room.instances, room.scis);
     return counting.used();
   }
 
@@ -161,6 +113,7 @@ class FastPaths {
     return config;
   }
 
+  shared_table::CountersShape room_;
   Memory shared_memory_;
   std::vector<std::unique_ptr<Memory>> memory_;
 
@@ -169,21 +122,24 @@ class FastPaths {
   std::vector<std::unique_ptr<FastPath>> workers;
 };
 
-class Replay {
+class Replay : LiveSite::Owner {
  public:
-  Replay(const ReplayOptions& options, std::unique_ptr<SiteTable> table, CaptureMerge captures,
-         std::vector<PortOutput> outputs, DecisionLog log)
+  // REQUIRES: options, and the recording if there is one, outlive it.
+  Replay(const ReplayOptions& options, const Recording* recording, std::unique_ptr<SiteTable> table,
+         CaptureMerge captures, std::vector<PortOutput> outputs, DecisionLog log)
       : options_(options),
-        table_(std::move(table)),
-        pointer_(table_.get()),
+        recording_(recording),
         captures_(std::move(captures)),
         log_(std::move(log)),
-        started_(captures_.at_end() ? 0 : captures_.frame().time),
-        fast_paths_(options, *table_, started_),
+        started_(captures_.start()),
+        fast_paths_(options, *table, recording, started_),
+        site_(options.site, fast_paths_.shared, std::move(table), *this),
+        pointer_(site_.table().get()),
+        named_(fast_paths_.shared, recording != nullptr),
         net_({options.workers, static_cast<uint16_t>(buffer_bytes(options.site)), options.assume_neighbours},
              options.site.ports.size(), std::move(outputs), log_),
         mailboxes_(options.workers),
-        ended_(options.workers * table_->instances.size()) {
+        ended_(options.workers * fast_paths_.shared.instances_max) {
     for (const auto& fast_path : fast_paths_.workers) ios_.emplace_back(net_, *fast_path);
     for (WorkerIndex w = 0; w < options.workers; ++w) {
       workers_.emplace_back(ios_[w], *fast_paths_.workers[w], pointer_, mailboxes_[w], Idle::kSpin);
@@ -194,45 +150,125 @@ class Replay {
   Result<Account> run(const std::string& counters_file);
 
  private:
-  using Ended = std::array<uint64_t, kEndReasons>;
+  struct Ended {  // of the instance of this generation, so far
+    uint16_t generation = 0;
+    std::array<uint64_t, kEndReasons> sessions{};
+  };
 
+  using SlotEvents = std::pair<uint64_t, size_t>;  // releases, bindings
+
+  Tick tick_at(Nanoseconds time) const override { return to_tick(std::max(time, net_.now())); }
+  uint64_t passed() const override { return site_.table()->version; }
+  void publish(const SiteTable& next, std::shared_ptr<const SiteTable> before) override;
+
+  Result<void> change_until(Nanoseconds time);
+  Result<void> apply(const TableLine& line);
+  void end_lost();
+  Result<void> set(const RecordedSetting& setting);
   Result<void> step();
   void settle();
   void advance_to(Nanoseconds time);
   void drain();
   bool busy() const;
-  uint64_t slot_events() const;
+  SlotEvents slot_events() const;
   void tell_ended();
 
   const ReplayOptions& options_;
-  std::unique_ptr<SiteTable> table_;
-  ReplayWorker::TablePointer pointer_;
+  const Recording* recording_;
+  size_t changes_ = 0;  // of the recording, made so far
   CaptureMerge captures_;
   DecisionLog log_;
   const Nanoseconds started_;
   FastPaths fast_paths_;
+  LiveSite site_;
+  ReplayWorker::TablePointer pointer_;
+  NamedCounters named_;
   ReplayNet net_;
   std::vector<Mailbox> mailboxes_;
   std::vector<ReplayIo> ios_;
   std::vector<ReplayWorker> workers_;
   uint64_t packets_ = 0;
   std::vector<Ended> ended_;  // told so far, by worker and instance
-  uint64_t slot_events_ = 0;  // when ended_ was looked at last
+  SlotEvents slot_events_;    // when ended_ was looked at last
 };
 
 Result<Account> Replay::run(const std::string& counters_file) {
+  if (recording_ != nullptr) {
+    for (const RecordedSetting& setting : recording_->state().set) {
+      if (auto done = set(setting); !done) return recording_->at(1, done.error());
+    }
+  }
   settle();
   while (!captures_.at_end()) {
+    if (auto changed = change_until(captures_.frame().time); !changed) return changed.error();
     advance_to(captures_.frame().time);
     if (auto stepped = step(); !stepped) return stepped.error();
   }
-  if (options_.drain) drain();
-  const ReportInput report{options_.site,  *table_,       fast_paths_.shared, fast_paths_.workers, captures_.readers(),
-                           net_.account(), options_.seed, started_,           net_.now()};
+  if (options_.drain) {
+    if (auto changed = change_until(kNever); !changed) return changed.error();
+    drain();
+  }
+  const ReportInput report{options_.site,       *site_.table(), named_,        fast_paths_.shared, fast_paths_.workers,
+                           captures_.readers(), net_.account(), options_.seed, started_,           net_.now()};
   if (auto written = write_report(counters_file, report); !written) return written.error();
   if (auto closed = net_.close_outputs(); !closed) return closed.error();
   if (auto closed = log_.close(); !closed) return closed.error();
   return net_.account();
+}
+
+void Replay::publish(const SiteTable& next, std::shared_ptr<const SiteTable> before) {
+  named_.change(*before, next);
+  pointer_.publish(&next);
+  log_.follow(next);
+}
+
+// Makes the recorded changes up to and of this time, each at its own.
+Result<void> Replay::change_until(Nanoseconds time) {
+  if (recording_ == nullptr) return {};
+  for (; changes_ < recording_->changes().size(); ++changes_) {
+    const Recording::Change& change = recording_->changes()[changes_];
+    if (change.recorded.time > time) break;
+    if (change.recorded.time > net_.now()) advance_to(change.recorded.time);
+    if (auto done = apply(change.recorded); !done) return recording_->at(change.line, done.error());
+    settle();
+  }
+  return {};
+}
+
+Result<void> Replay::apply(const TableLine& line) {
+  if (const auto* snapshot = std::get_if<shared_table::Snapshot>(&line.what)) {
+    auto done = site_.apply(*snapshot);
+    if (done) return done;
+    // The data plane took it: its walk over all bindings had ended those that keep an index in use here.
+    end_lost();
+    return site_.apply(*snapshot);
+  }
+  if (const auto* setting = std::get_if<RecordedSetting>(&line.what)) return set(*setting);
+  const bool on = std::get<RecordedForwarding>(line.what).on;
+  site_.change([on](SiteTable& next) { next.forwarding = on; });
+  return {};
+}
+
+void Replay::end_lost() {
+  bool more;
+  do {
+    more = false;
+    for (const auto& fast_path : fast_paths_.workers) more |= fast_path->end_lost(*site_.table(), net_.now());
+    settle();
+  } while (more);
+}
+
+Result<void> Replay::set(const RecordedSetting& setting) {
+  const SiteTable& table = *site_.table();
+  const InstanceIndex i = table.waiting ? kNoIndex : table.instance_by_name(setting.csci_id, setting.si_id);
+  if (i == kNoIndex) return Error{"instance: the table has no " + setting.csci_id + " " + setting.si_id + " then"};
+  site_.set(i, [&](Override& set) {
+    set.admin = setting.admin;
+    set.drain_deadline = tick_at(setting.drain_deadline.value_or(0));
+    set.max_sessions = setting.max_sessions;
+    set.weight = setting.weight;
+  });
+  return {};
 }
 
 Result<void> Replay::step() {
@@ -283,23 +319,26 @@ void Replay::drain() {
   }
 }
 
-// Grows with everything that may have released a slot.
-uint64_t Replay::slot_events() const {
-  uint64_t events = log_.slot_changes();
+// Another one whenever a slot may have been released.
+Replay::SlotEvents Replay::slot_events() const {
+  SlotEvents events{log_.slot_changes(), 0};
   for (const auto& fast_path : fast_paths_.workers) {
-    events += fast_path->counters().timers_fired.get() + fast_path->counters().evicted.get();
+    events.first += fast_path->counters().timers_fired.get() + fast_path->counters().evicted.get();
+    events.second += fast_path->flows();  // fewer, when an instance has lost what it had
   }
   return events;
 }
 
 void Replay::tell_ended() {
   if (slot_events() == std::exchange(slot_events_, slot_events())) return;
-  for (InstanceIndex i = 0; i < table_->instances.size(); ++i) {
+  for (InstanceIndex i = 0; i < site_.table()->instances.size(); ++i) {
     for (WorkerIndex w = 0; w < options_.workers; ++w) {
       const InstanceCounters& counters = fast_paths_.shared.counters(w, i);
-      Ended& told = ended_[w * table_->instances.size() + i];
+      Ended& told = ended_[w * fast_paths_.shared.instances_max + i];
+      const auto generation = static_cast<uint16_t>(counters.generation.get());
+      if (told.generation != generation) told = {generation, {}};
       for (size_t r = 0; r < kEndReasons; ++r) {
-        const uint64_t slots = counters.ended[r].get() - std::exchange(told[r], counters.ended[r].get());
+        const uint64_t slots = counters.ended[r].get() - std::exchange(told.sessions[r], counters.ended[r].get());
         if (slots > 0) log_.ended(net_.now(), w, i, static_cast<EndReason>(r), slots);
       }
     }
@@ -308,10 +347,20 @@ void Replay::tell_ended() {
 
 }  // namespace
 
-Result<Account> replay(const ReplayOptions& options) {
-  auto table = make_table(options);
+Result<Account> replay(ReplayOptions options) {
+  std::optional<Recording> recording;
+  if (!options.table.empty()) {
+    auto read = Recording::read(options.table, options.site);
+    if (!read) return read.error();
+    recording = std::move(*read);
+  }
+  const Recording* recorded = recording ? &*recording : nullptr;
+  if (options.assume_neighbours) assume_neighbours(options.site, recorded);
   auto readers = open_inputs(options.inputs);
   if (!readers) return readers.error();
+  CaptureMerge captures(std::move(*readers));
+  auto table = first_table(options.site, recorded, captures.start());
+  if (!table) return table.error();
   std::error_code failed;
   std::filesystem::create_directories(options.out, failed);
   if (failed) return Error{options.out.string() + ": cannot make the directory: " + failed.message()};
@@ -322,9 +371,9 @@ Result<Account> replay(const ReplayOptions& options) {
   if (!counters) return counters.error();
   auto outputs = files.ports();
   if (!outputs) return outputs.error();
-  auto log = DecisionLog::create(*decisions, options.site, *table);
+  auto log = DecisionLog::create(*decisions, options.site, **table);
   if (!log) return log.error();
-  Replay run(options, std::move(table), CaptureMerge(std::move(*readers)), std::move(*outputs), std::move(*log));
+  Replay run(options, recorded, std::move(*table), std::move(captures), std::move(*outputs), std::move(*log));
   auto account = run.run(*counters);
   if (account && account->difference() != 0) {
     return Error{*counters + ": the account of packets does not close: difference is not 0"};

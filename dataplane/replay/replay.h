@@ -7,7 +7,9 @@
 //
 // A step: frames of one port with one time stamp (at most kBurstMax) arrive together, then all workers are polled in
 // turn until nothing moves any more. Between steps the clock goes on in ticks of 10 ms for as long as any binding or
-// held packet is there, so that every timer fires in its own time; else it jumps.
+// held packet is there, so that every timer fires in its own time; else it jumps. A recorded change of the table comes
+// before the packets of its time, by the running data plane's own code (core/live_site.h), and all workers use it at
+// once.
 
 #include <cstdint>
 #include <filesystem>
@@ -31,12 +33,13 @@ struct ReplayOptions {
   WorkerIndex workers = 1;  // 1..kWorkersMax
   uint64_t seed = 1;
   bool assume_neighbours = false;
+  std::string table;          // recorded changes of the site table; empty: the site file's all along
   bool drain = true;          // go on after the last packet until every timer has run out
   std::filesystem::path out;  // directory; made, and its files of an earlier replay overwritten
 };
 
 // Writes PORT.pcap, PORT-kernel.pcap, decisions.jsonl and counters.json into `out`. After an error these are
 // incomplete.
-Result<Account> replay(const ReplayOptions& options);
+Result<Account> replay(ReplayOptions options);
 
 }  // namespace margay::dp

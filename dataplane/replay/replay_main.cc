@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -46,7 +47,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", arguments.seed, "secrets come from it")->capture_default_str()->check(judge_seed, "");
   app.add_flag("--assume-neighbours", arguments.assume_neighbours, "give next hops that are not known a fixed MAC");
   app.add_flag("--no-drain", arguments.no_drain, "end with the last packet, not with the last timer");
-  app.add_option("--table", arguments.table, "recorded changes of the site table (not built yet)");
+  app.add_option("--table", arguments.table, "what `record table` wrote: the table changes as it did then");
   app.add_option("--out", arguments.out, "directory for the results; made if it is not there")->required();
 }
 
@@ -68,7 +69,6 @@ Result<std::vector<ReplayInput>> find_inputs(const std::vector<std::string>& tex
 }
 
 Result<Account> run(const Arguments& arguments) {
-  if (!arguments.table.empty()) return Error{"--table: replaying recorded table changes is not built yet"};
   auto site = read_site_file(arguments.config);
   if (!site) return site.error();
   auto inputs = find_inputs(arguments.inputs, *site);
@@ -79,9 +79,10 @@ Result<Account> run(const Arguments& arguments) {
   options.inputs = std::move(*inputs);
   options.seed = arguments.seed;
   options.assume_neighbours = arguments.assume_neighbours;
+  options.table = arguments.table;
   options.drain = !arguments.no_drain;
   options.out = arguments.out;
-  return replay(options);
+  return replay(std::move(options));
 }
 
 }  // namespace

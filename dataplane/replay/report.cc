@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/replay/report.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -101,30 +102,6 @@ Json to_json(FastPath& fast_path) {
   return json;
 }
 
-Json to_json(const ReportInput& in, InstanceIndex index) {
-  const Instance& instance = in.table.instances[index];
-  Json json = {{"sci", in.table.scis[instance.sci].csci_id}, {"instance", instance.si_id}};
-  const auto total = [&](auto get) {
-    uint64_t n = 0;
-    for (size_t w = 0; w < in.shared.workers; ++w) n += get(in.shared.counters(static_cast<WorkerIndex>(w), index));
-    return n;
-  };
-  for (const auto& [name, counter] : kInstanceCounters) {
-    json[name] = total([counter = counter](const InstanceCounters& c) { return (c.*counter).get(); });
-  }
-  Json& ended = json["ended"];
-  for (size_t r = 0; r < kEndReasons; ++r) {
-    ended[std::string(name_of(static_cast<EndReason>(r)))] =
-        total([r](const InstanceCounters& c) { return c.ended[r].get(); });
-  }
-  json["passed_over"] = refusals([&](Refusal why) {
-    return total([why](const InstanceCounters& c) { return c.passed_over[static_cast<size_t>(why)].get(); });
-  });
-  json["slots"] = to_json(in.shared.slots.view(index));
-  json["provisional"] = to_json(in.shared.provisional.view(index));
-  return json;
-}
-
 Json totals_of(const ReportInput& in) {
   uint64_t flows = 0, held = 0, slots = 0, provisional = 0, handed_over = 0;
   for (const auto& fast_path : in.fast_paths) {
@@ -146,7 +123,85 @@ Json totals_of(const ReportInput& in) {
           {"assumed_answers", in.account.assumed_answers}};
 }
 
+// Did another one get the index, of the instance or of its SCI?
+bool is_taken(const SiteTable& now, const SiteTable& next, InstanceIndex i) {
+  const Instance& instance = now.instances[i];
+  return next.instances[i].generation != instance.generation ||
+         next.scis[instance.sci].csci_id != now.scis[instance.sci].csci_id;
+}
+
 }  // namespace
+
+void NamedCounters::change(const SiteTable& now, const SiteTable& next) {
+  take_refusals(now);
+  for (InstanceIndex i = 0; i < now.instances.size(); ++i) {
+    const Instance& instance = now.instances[i];
+    if (instance.si_id.empty() || now.waiting || !is_taken(now, next, i)) continue;
+    if (!told_.emplace(i, instance.generation).second) continue;
+    earlier_.push_back(to_json(now, i));
+    for (const char* ledger : {"slots", "provisional"}) earlier_.back().erase(ledger);  // the next one's already
+  }
+}
+
+void NamedCounters::take_refusals(const SiteTable& table) {
+  for (SciIndex s = 0; s < table.scis.size(); ++s) {
+    const std::string& name = table.scis[s].csci_id;
+    if (name.empty()) continue;
+    auto sum = std::find_if(refused_.begin(), refused_.end(), [&](const auto& r) { return r.first == name; });
+    if (sum == refused_.end()) sum = refused_.insert(sum, {name, {}});
+    for (size_t r = 1; r < kRefusals; ++r) {
+      const uint64_t total = shared_.refused(s, static_cast<Refusal>(r));
+      sum->second[r] += total - std::exchange(seen_[s][r], total);
+    }
+  }
+}
+
+Json NamedCounters::refused(const SiteTable& last) {
+  take_refusals(last);
+  Json json = Json::object();
+  for (const auto& [name, counts] : refused_) {
+    json[name] = refusals([&counts = counts](Refusal why) { return counts[static_cast<size_t>(why)]; });
+  }
+  return json;
+}
+
+Json NamedCounters::instances(const SiteTable& last) {
+  Json json = std::move(earlier_);
+  for (InstanceIndex i = 0; i < last.instances.size(); ++i) {
+    const Instance& instance = last.instances[i];
+    if (!instance.si_id.empty() && told_.count({i, instance.generation}) == 0) json.push_back(to_json(last, i));
+  }
+  return json;
+}
+
+Json NamedCounters::to_json(const SiteTable& table, InstanceIndex index) const {
+  const Instance& instance = table.instances[index];
+  Json json = {{"sci", table.scis[instance.sci].csci_id}, {"instance", instance.si_id}};
+  if (changing_) json.update({{"index", index}, {"generation", instance.generation}});
+  const auto total = [&](auto get) {
+    uint64_t n = 0;
+    for (size_t w = 0; w < shared_.workers; ++w) {
+      const InstanceCounters& counters = shared_.counters(static_cast<WorkerIndex>(w), index);
+      const uint64_t whose = counters.generation.get();  // may be an earlier one's, still
+      if (whose == 0 || whose == instance.generation) n += get(counters);
+    }
+    return n;
+  };
+  for (const auto& [name, counter] : kInstanceCounters) {
+    json[name] = total([counter = counter](const InstanceCounters& c) { return (c.*counter).get(); });
+  }
+  Json& ended = json["ended"];
+  for (size_t r = 0; r < kEndReasons; ++r) {
+    ended[std::string(name_of(static_cast<EndReason>(r)))] =
+        total([r](const InstanceCounters& c) { return c.ended[r].get(); });
+  }
+  json["passed_over"] = refusals([&](Refusal why) {
+    return total([why](const InstanceCounters& c) { return c.passed_over[static_cast<size_t>(why)].get(); });
+  });
+  json["slots"] = margay::dp::to_json(shared_.slots.view(index));
+  json["provisional"] = margay::dp::to_json(shared_.provisional.view(index));
+  return json;
+}
 
 Result<void> write_report(const std::string& file, const ReportInput& in) {
   Json json = {{"site", in.site.site},           {"seed", in.seed},
@@ -154,12 +209,8 @@ Result<void> write_report(const std::string& file, const ReportInput& in) {
                {"ended", format_time(in.ended)}, {"account", to_json(in.account)},
                {"totals", totals_of(in)},        {"drops", drops_of(in.shared.worker_counters, in.account.truncated)}};
   for (const CaptureReader& r : in.readers) json["stamps_clamped"][in.site.ports[r.port()].name] = r.clamped();
-  json["refused"] = Json::object();
-  for (SciIndex s = 0; s < in.table.scis.size(); ++s) {
-    json["refused"][in.table.scis[s].csci_id] = refusals([&](Refusal why) { return in.shared.refused(s, why); });
-  }
-  json["instances"] = Json::array();
-  for (InstanceIndex i = 0; i < in.table.instances.size(); ++i) json["instances"].push_back(to_json(in, i));
+  json["refused"] = in.named.refused(in.table);
+  json["instances"] = in.named.instances(in.table);
   json["per_worker"] = Json::array();
   for (const auto& fast_path : in.fast_paths) json["per_worker"].push_back(to_json(*fast_path));
   std::ofstream out(file, std::ios::binary | std::ios::trunc);

@@ -403,8 +403,6 @@ class OddCaptures(unittest.TestCase):
         self.assertEqual(self.error({"net9": self.capture}), f"--in net9={self.capture}: {SITE} has no port net9")
         self.assertEqual(self.error(good, "--in", "net1"), "--in net1: expected PORT=CAPTURE")
         self.assertEqual(self.error(good, "--in", f"net0={SITE}"), f"--in net0={SITE}: port net0 has a capture already")
-        self.assertEqual(self.error(good, "--table", "t.jsonl"),
-                         "--table: replaying recorded table changes is not built yet")
         self.assertIn("no-such-site.yaml", self.error(good, site=self.base / "no-such-site.yaml"))
 
     def test_another_link_type_is_refused(self):

@@ -123,11 +123,13 @@ class Instance:
 
 
 class Capture:
-    """tcpdump on one interface. stop() gives its packets; packets that tcpdump missed are an error."""
+    """tcpdump on one interface. stop() gives its packets; packets that tcpdump missed are an error. `for_replay`: only
+    what arrives, whole, and the file stays."""
 
-    def __init__(self, net, namespace, expression='tcp', interface='eth0', folder='.'):
-        self.net, self.file = net, f'{folder}/{namespace}.{time.monotonic_ns()}.pcap'
-        self.process = net.start(namespace, 'tcpdump', '-i', interface, '-w', self.file, '-Z', 'root', '-s', '120',
+    def __init__(self, net, namespace, expression='tcp', interface='eth0', folder='.', for_replay=False):
+        self.net, self.file, self.stays = net, f'{folder}/{namespace}.{time.monotonic_ns()}.pcap', for_replay
+        what = ['-Q', 'in', '-s', '0'] if for_replay else ['-s', '120']
+        self.process = net.start(namespace, 'tcpdump', '-i', interface, '-w', self.file, '-Z', 'root', *what,
                                  '-U', '-B', '32768', '--immediate-mode', expression, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if 'listening on' in line:
@@ -160,7 +162,8 @@ class Capture:
                                f'{dropped}')
         with open(self.file, 'rb') as f:
             packets = list(parse_pcap(f.read()))
-        os.unlink(self.file)
+        if not self.stays:
+            os.unlink(self.file)
         return packets
 
 
