@@ -257,7 +257,7 @@ Report example() {
                 .state = {},
                 .security_events = {}};
   report.state.gas = Gas{400, 390, 10, 3, 0};
-  report.state.computing_time = {.value = 5, .minimum = 4, .maximum = 7, .minimum_tokens = 0, .maximum_tokens = {}};
+  report.state.computing_time = {.value = 5, .minimum = 4, .maximum = 7, .minimum_tokens = 0, .maximum_tokens = 900};
   report.state.health = {.healthy = 1, .degraded = 1, .unhealthy = 0, .unknown = 0};
   report.state.price = 0;
   report.state.instances = {{"si-1", HealthState::kHealthy, Admin::kEnabled, 400, 10},
@@ -273,7 +273,7 @@ TEST(Wire, ReportOfTheDocumentAsOneLine_SCI112_SCI113_SCI114_SCI115_SCI116_SCI11
       R"("reasons":["TRIGGER_PERIODIC","TRIGGER_HEALTH"],"reporting_interval":"60s","gas":400,)"
       R"("gas_breakdown":{"healthy_free":"390","degraded_free":"10","provisional":"3","over_limit":"0"},)"
       R"("computing_time_milliseconds":5,"computing_time_minimum":{"milliseconds":4,"input_tokens":0},)"
-      R"("computing_time_maximum":{"milliseconds":7},)"
+      R"("computing_time_maximum":{"milliseconds":7,"input_tokens":900},)"
       R"("health_summary":{"healthy":1,"degraded":1,"unhealthy":0,"unknown":0},"price":0,"admin":"ADMIN_ENABLED",)"
       R"("ledger_age":"0.020s","instances":[{"si_id":"si-1","health":"HEALTH_STATE_HEALTHY","admin":"ADMIN_ENABLED",)"
       R"("limit":400,"active_sessions":10},{"si_id":"si-2","health":"HEALTH_STATE_DEGRADED","admin":"ADMIN_ENABLED",)"
@@ -290,9 +290,11 @@ TEST(Wire, WhatIsNotKnownIsAbsentAndWhatIsZeroIsThere_D42) {
   report.state.gas = Gas{};
   report.state.reputation = 0;
   report.state.security_level = 0;
+  report.state.computing_time.maximum = 7;
   v1::Report zero;
   to_wire(report, zero);
   EXPECT_TRUE(zero.has_gas() && zero.gas() == 0 && zero.has_gas_breakdown());
+  EXPECT_TRUE(zero.has_computing_time_maximum() && !zero.computing_time_maximum().has_input_tokens());
   EXPECT_TRUE(zero.has_reputation() && zero.has_security_level() && !zero.has_price());
 }
 
