@@ -2,14 +2,8 @@
 // All parts of the control plane in one process but the sockets to instances, over a data plane that the test plays.
 #include "control/site.h"
 
-#include <signal.h>
-#include <sys/stat.h>
-
-#include <fstream>
-
 #include <gtest/gtest.h>
 
-#include "control/report_lines.h"
 #include "tests/support/fake_data_plane.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/control/table_plan_rig.h"
@@ -51,10 +45,13 @@ class SiteTest : public ::testing::Test {
     }
     for (const Prober::Question& q : std::exchange(questions_, {})) {
       EXPECT_FALSE(q.keep_body);
+      EXPECT_GT(q.timeout, 0u);
+      EXPECT_LE(q.timeout, kSecond);
       const bool up = down_.count(q.port) == 0;
       site_->answer({.ticket = q.ticket,
-                     .verdict = up ? Prober::Verdict::kOk : Prober::Verdict::kFailed,
+                     .verdict = up ? Prober::Verdict::kOk : verdict_,
                      .detail = up ? "" : "refused",
+                     .silent = !up && silent_,
                      .took = kMillisecond,
                      .body = ""},
                     now_);
@@ -78,6 +75,8 @@ class SiteTest : public ::testing::Test {
   test::TempFolder state_;
   Time now_{.monotonic = 1000 * kSecond, .unix_ms = 1'700'000'000'000};
   std::set<uint16_t> down_;
+  Prober::Verdict verdict_ = Prober::Verdict::kFailed;  // of those
+  bool silent_ = false;
   std::vector<Prober::Question> questions_;
   std::vector<Report> reports_;
   Snapshot table_;
@@ -211,6 +210,73 @@ TEST_F(SiteTest, TheWallClockIsOnlyATimeStamp) {
   EXPECT_GT(last().sequence, sequence);
 }
 
+// D-54: what our prober could not do is no instance's failure. D-51: nor is the silence of many, at first.
+TEST_F(SiteTest, WhatMayBeOurOwnFaultMakesUnknown) {
+  start({sci("a", {instance("x", 1)}), sci("b", {instance("p", 5), instance("q", 6), instance("r", 7)})});
+  connect();
+  steps(10 * kSecond);
+  down_ = {1};
+  verdict_ = Prober::Verdict::kOwnError;
+  steps(20 * kSecond);
+  EXPECT_EQ(health("a", "x"), HealthState::kUnknown);
+  down_ = {5, 6, 7};
+  verdict_ = Prober::Verdict::kFailed;
+  silent_ = true;
+  for (int n = 0; n < 300 && health("b", "q") == HealthState::kHealthy; ++n) step();
+  EXPECT_EQ(health("b", "q"), HealthState::kUnknown);
+}
+
+TEST_F(SiteTest, BeginsAfterASecondWithoutADataPlane) {
+  plane_.stop_listening();
+  start();
+  steps(900 * kMillisecond);
+  EXPECT_TRUE(site_->scis().empty());
+  steps(300 * kMillisecond);
+  EXPECT_EQ(site_->scis().size(), 1u);
+}
+
+TEST_F(SiteTest, ManyScisAreNotInStepAndAllAreServedInOneTurn) {
+  start({sci("a", {instance("x", 1)}), sci("b", {instance("y", 2)}), sci("c", {instance("z", 3)})});
+  connect();
+  step();
+  EXPECT_NE(site_->scis().at("a").next_due(), site_->scis().at("b").next_due());
+  steps(10 * kSecond);
+  EXPECT_EQ(site_->asking(), questions_.size()) << "what was answered is done";
+  now_.monotonic += 30 * kSecond;
+  site_->turn(now_);
+  EXPECT_EQ(site_->asking(), 3u);
+  questions_.clear();
+}
+
+TEST_F(SiteTest, TheDataPlaneIsLookedAtAsOftenAsTheLinkWants) {
+  start();
+  connect();
+  steps(10 * kSecond);
+  EXPECT_LE(site_->next_due(), now_.monotonic + DataPlaneLink::kLedgerInterval);
+}
+
+TEST_F(SiteTest, AReloadIsSentAtOnceAndANewSciKnowsWhetherTheDataPlaneIsLost) {
+  start({sci("a", {instance("x", 1)})});
+  connect();
+  steps(10 * kSecond);
+  const auto with = [this](const char* name, uint16_t port) {
+    std::vector<SciConfig> scis = site_->spec().site.scis;
+    scis.push_back(sci(name, {instance(std::string("of-") + name, port)}));
+    ASSERT_TRUE(site_->reload(site_of(plane_.path(), state_.path(), scis), now_));
+  };
+  const auto told_lost = [this](const char* name) { return site_->scis().at(name).state().data_plane_lost; };
+  with("b", 2);
+  EXPECT_TRUE(plane_.take()) << "without waiting for a turn";
+  EXPECT_FALSE(told_lost("b"));
+  for (int n = 0; n < 20; ++n) step(false);
+  with("c", 3);
+  EXPECT_TRUE(told_lost("c"));
+  steps(kSecond);
+  EXPECT_FALSE(told_lost("c"));
+  with("d", 4);
+  EXPECT_FALSE(told_lost("d"));
+}
+
 TEST_F(SiteTest, AReloadKeepsWhatStaysAndSaysWhatChanged) {
   start({sci("a", {instance("x", 1), instance("y", 2)}), sci("b", {instance("z", 3)})});
   connect();
@@ -262,68 +328,6 @@ TEST_F(SiteTest, TheLastReportIsAStop) {
   steps(10 * kSecond);
   site_->stop(now_);
   EXPECT_EQ(last().trigger, Trigger::kStop);
-}
-
-TEST(EpochStore, NeverGoesBackWhateverTheClockSays) {
-  const test::TempFolder gone;
-  const std::string& folder = gone.path();
-  EXPECT_EQ(EpochStore(folder).next(1000), 1000u);
-  EXPECT_EQ(EpochStore(folder).next(500), 1001u);
-  EpochStore store(folder);
-  EXPECT_EQ(store.next(-5), 1002u);
-  EXPECT_EQ(store.next(2000), 2000u);
-  EXPECT_EQ(store.next(2000), 2001u);
-  std::ofstream(folder + "/epoch") << "what?";
-  EXPECT_EQ(EpochStore(folder).next(3000), 3000u);  // said, and the clock has to do
-  std::filesystem::remove_all(folder);
-  EXPECT_EQ(EpochStore(folder + "/a/b").next(7), 7u);  // cannot be kept
-}
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-TEST(ReportLines, AFileGetsALineEach) {
-  const std::string path = ::testing::TempDir() + "margay-reports-" + std::to_string(::getpid());
-  ReportLines lines;
-  ASSERT_TRUE(lines.open({ReportCopies::To::kFile, path}));
-  lines.write("{1}");
-  lines.write("{2}");
-  EXPECT_EQ(read(path), "{1}\n{2}\n");
-  EXPECT_EQ(lines.written(), 2u);
-  std::filesystem::remove(path);
-}
-
-TEST(ReportLines, AFullDiskIsCountedAndNothingElse) {
-  ReportLines lines;
-  ASSERT_TRUE(lines.open({ReportCopies::To::kFile, "/dev/full"}));
-  for (int n = 0; n < 3; ++n) lines.write("{}");
-  EXPECT_EQ(lines.written(), 0u);
-  EXPECT_EQ(lines.lost(), 3u);
-}
-
-TEST(ReportLines, AReaderThatTakesNothingHoldsUpNobody) {
-  ::signal(SIGPIPE, SIG_IGN);  // as the program does
-  const std::string path = ::testing::TempDir() + "margay-pipe-" + std::to_string(::getpid());
-  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK));
-  ReportLines lines;
-  ASSERT_TRUE(lines.open({ReportCopies::To::kFile, path}));
-  const std::string line(1000, 'x');
-  for (int n = 0; n < 3000; ++n) lines.write(line);
-  EXPECT_GT(lines.lost(), 0u);
-  EXPECT_EQ(lines.lost() + lines.written(), 3000u);
-  size_t got = 0;
-  std::vector<char> buffer(1 << 16);
-  for (ssize_t size; (size = ::read(reader.get(), buffer.data(), buffer.size())) > 0; lines.flush()) {
-    got += static_cast<size_t>(size);
-  }
-  EXPECT_EQ(got, lines.written() * 1001);  // whole lines, however late
-  reader.reset();
-  lines.write(line);  // nobody reads any more
-  EXPECT_GT(lines.lost(), 0u);
-  std::filesystem::remove(path);
 }
 
 }  // namespace
