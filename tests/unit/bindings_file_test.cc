@@ -64,6 +64,10 @@ TEST_F(BindingsFileTest, FirstStartAndSecond) {
   EXPECT_EQ((*file)->found()->entries.size(), 2u * 64);
   EXPECT_EQ((*file)->secret().words[0], first);  // owners stay who they are
   EXPECT_EQ((*file)->started().process, static_cast<uint32_t>(::getpid()));
+  EXPECT_EQ((*file)->started().generation, 1u);
+  ASSERT_TRUE((*file)->finish(*site_.table, 6, {.bindings = 3, .sessions = 2, .left_out = {}}));
+  EXPECT_EQ((*file)->started().adopted.bindings, 3u);
+  EXPECT_EQ((*file)->found(), nullptr);  // the file of that name is ours now
 }
 
 TEST_F(BindingsFileTest, EntriesAreInTheFile) {
@@ -126,6 +130,28 @@ TEST_F(BindingsFileTest, SavesTablesAsTheyAreMade) {
   EXPECT_EQ(saved(), 8u);
   ASSERT_TRUE((*file)->refresh(*health, 0));  // who is late does not put the old one back
   EXPECT_EQ(saved(), 8u);
+}
+
+TEST_F(BindingsFileTest, ATableThatFindsNoRoomIsToldOnce) {
+  auto file = BindingsFile::open(path(), {2, 64, 4096}, fresh());
+  ASSERT_TRUE(file);
+  ASSERT_TRUE((*file)->finish(*site_.table, 0, {}));
+  const SmallSite large(small_site(200, 10));
+  auto table = large.table->clone();
+  table->version = 9;
+  table->generation = 9;
+  const auto told = (*file)->refresh(*table, 0);
+  ASSERT_FALSE(told);
+  EXPECT_NE(told.error().message.find("bytes, expected at most "), std::string::npos) << told.error().message;
+  EXPECT_TRUE((*file)->refresh(*table, 0));
+}
+
+TEST_F(BindingsFileTest, AMemoryFileSystemIsSeen) {
+  const std::string name = "/dev/shm/margay-" + std::to_string(::getpid());
+  const auto file = BindingsFile::open(name, {2, 64, dp::table_bytes_for(1, 2)}, fresh());
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE((*file)->in_memory());
+  EXPECT_TRUE(fs::remove(name + ".lock"));
 }
 
 TEST_F(BindingsFileTest, ImagesThatAreRefused) {

@@ -228,6 +228,18 @@ TEST_F(SiteChangeTest, AnIndexServesAgainUnderAHigherGenerationOnly) {
       error({other}, false),
       "scis[192.0.2.10:80].instances[si-new]: index 1 is si-1's in generation 1, expected a higher one for another "
       "instance");
+  // Another host, another port, or the same in another SCI are other instances too.
+  const std::string si1 = "index 1 is si-1's in generation 1, expected a higher one for another instance";
+  for (const auto& change : std::initializer_list<std::function<void(SciRecord&)>>{
+           [](SciRecord& s) { s.instances[1].config.address = ip("10.1.9.9"); },
+           [](SciRecord& s) { s.instances[1].config.port = 8081; }}) {
+    SciRecord same_name = sci(0, 0, 2);
+    change(same_name);
+    EXPECT_EQ(error({same_name}, false), "scis[192.0.2.10:80].instances[si-1]: " + si1);
+  }
+  SciRecord elsewhere = sci(1, 5, 1);
+  elsewhere.instances.push_back(instance(1));
+  EXPECT_EQ(error({sci(0, 0, 1), elsewhere}), "scis[192.0.2.11:80].instances[si-1]: " + si1);
   other.instances[1].generation = 2;
   const std::string in_use = "scis[192.0.2.10:80].instances[si-new]: index 1 is still in use by si-1";
   EXPECT_EQ(error({other}, false), in_use) << "it is there: a worker may bind a flow to it at any moment";
@@ -291,9 +303,19 @@ TEST_F(SiteChangeTest, WhatDoesNotFitIsRefusedWhole) {
   in_use_ = {10};
   EXPECT_EQ(error(with(sci(1, 10, 1), [](SciRecord& s) { s.policy.mode = Mode::kL2Dsr; }), false),
             "scis[192.0.2.11:80]: mode cannot change while bindings of the other mode are there");
+  EXPECT_EQ(error({sci(100, 20, 1)}, false), "scis[192.0.2.110:80]: index 100, expected below 100");
   EXPECT_EQ(error({}, false, {7}), "removed: SCI 7 is no part of the site");
   EXPECT_EQ(table_->version, before);
   EXPECT_EQ(frontend("192.0.2.12"), kNoIndex);
+}
+
+TEST_F(SiteChangeTest, WhatACompleteSnapshotDoesNotNameIsGone) {
+  take({sci(0, 0, 2), sci(1, 10, 1)});
+  take({sci(0, 0, 2)});
+  EXPECT_EQ(frontend("192.0.2.11"), kNoIndex);
+  EXPECT_TRUE(table_->instances[10].gone);
+  EXPECT_NE(frontend("192.0.2.10"), kNoIndex);
+  EXPECT_EQ(error({}, false, {1}), "removed: SCI 1 is no part of the site");
 }
 
 TEST_F(SiteChangeTest, GenerationsRiseFromWhatRuns) {

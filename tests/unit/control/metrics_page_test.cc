@@ -75,9 +75,62 @@ TEST(MetricsPage, TellsOfEachSciAndInstance) {
   const CheckCounts& checks = *life.statistics.scis().at("192.0.2.10:80").instances.at("si-1").checks[0];
   EXPECT_GE(checks.of(Outcome::kPass), 2u);
   EXPECT_EQ(checks.latency.sum, checks.of(Outcome::kPass) * 250 * kMillisecond);
+  const std::string passes = std::to_string(checks.of(Outcome::kPass));
+  const std::string latency = "margay_check_latency_seconds_", labels = "{" + one + ",check=\"liveness\"} ";
+  EXPECT_TRUE(has(text, latency + "count" + labels + passes)) << text;
+  const size_t sum = text.find(latency + "sum" + labels);
+  ASSERT_NE(sum, std::string::npos) << text;
+  EXPECT_DOUBLE_EQ(std::stod(text.substr(sum + (latency + "sum" + labels).size())), std::stod(passes) / 4);
   EXPECT_EQ(life.statistics.slip().mean(), 3 * kMillisecond);
   EXPECT_EQ(life.statistics.slip_max(), 3 * kMillisecond);
   EXPECT_TRUE(text.find("computing_time") == std::string::npos) << "not known, so not 0";
+}
+
+// What is not known is left out; what is not HEALTHY counts in one place only; seconds.
+TEST(MetricsPage, TellsWhatIsNotUsual) {
+  std::map<std::string, Sci> scis;
+  SciSpec config = test::two_instances();
+  const std::vector<Sci::Known> known{{.id = "si-1", .health = {.state = HealthState::kHealthy}}};
+  Sci& begins = scis.try_emplace(config.csci_id, config, 42, 7, known, kBegin).first->second;
+  begins.handle(OperatorDrain{"si-2", true}, {kBegin, 0});
+  config.csci_id = "192.0.2.20:80";
+  Sci& answers = scis.try_emplace(config.csci_id, config, 42, 7, known, kBegin).first->second;
+  Histogram slow;
+  slow.add(250 * kMillisecond);
+  answers.handle(LedgerSample{{{"si-1", {.active = 1}, slow}}}, {kBegin, 0});
+  Statistics statistics;
+  const Event passed = ScrapeResult{.id = "si-1", .serial = 1, .ok = true, .samples = {}};
+  const Event failed = ScrapeResult{.id = "si-1", .serial = 1, .ok = false, .samples = {}};
+  for (const Event& event : {passed, passed, failed}) statistics.handled("192.0.2.10:80", event, {}, kNever, kBegin);
+  const std::string text = text_of(collect(scis, statistics,
+                                           {.data_plane_connected = true,
+                                            .data_plane_alive = false,
+                                            .connections = 3,
+                                            .taken = 4,
+                                            .refused = 1,
+                                            .report_lines = 5,
+                                            .report_lines_lost = 2}));
+  for (const char* line : {
+           "margay_sci_instances{csci_id=\"192.0.2.10:80\",health=\"unknown\"} 1",
+           "margay_sci_instances{csci_id=\"192.0.2.10:80\",health=\"unhealthy\"} 0",
+           "margay_instance_enabled{csci_id=\"192.0.2.10:80\",si_id=\"si-1\"} 1",
+           "margay_instance_enabled{csci_id=\"192.0.2.10:80\",si_id=\"si-2\"} 0",
+           "margay_scrapes_total{csci_id=\"192.0.2.10:80\",si_id=\"si-1\",outcome=\"pass\"} 2",
+           "margay_scrapes_total{csci_id=\"192.0.2.10:80\",si_id=\"si-1\",outcome=\"fail\"} 1",
+           "margay_data_plane_connected 1",
+           "margay_data_plane_up 0",
+           "margay_data_plane_connections_total 3",
+           "margay_table_taken_total 4",
+           "margay_table_refused_total 1",
+           "margay_report_lines_total 5",
+           "margay_report_lines_lost_total 2",
+       }) {
+    EXPECT_TRUE(has(text, line)) << line << "\nin\n" << text;
+  }
+  EXPECT_EQ(text.find("margay_sci_gas{csci_id=\"192.0.2.10:80\"}"), std::string::npos) << "no ledger yet";
+  const std::string time = "margay_sci_computing_time_seconds{csci_id=\"192.0.2.20:80\"} ";
+  ASSERT_NE(text.find(time), std::string::npos) << text;
+  EXPECT_NEAR(std::stod(text.substr(text.find(time) + time.size())), 0.25, 0.01);
 }
 
 // Sums over the workers; `none` is no reason.
@@ -85,7 +138,8 @@ TEST(MetricsPage, TellsTheTrafficOfTheDataPlane) {
   std::vector<WorkerCounters> workers(2);
   workers[0].packets.add(5);
   workers[1].packets.add(7);
-  workers[1].drop(DropReason::kTooBig, 3);
+  workers[0].drop(DropReason::kTooBig, 2);
+  workers[1].drop(DropReason::kTooBig, 1);
   workers[0].refused[static_cast<size_t>(Refusal::kNoFreeSlot)].add(2);
   const std::string text = text_of(collect({}, Statistics{}, {.traffic = traffic_of(workers)}));
   EXPECT_TRUE(has(text, "margay_data_plane_packets_total 12")) << text;
