@@ -30,7 +30,9 @@ Sci::Sci(const SciSpec& config, uint64_t seed, uint64_t epoch, const std::vector
       now_{.monotonic = now, .unix_ms = 0} {
   std::map<std::string, const Known*> known_by_id;
   for (const Known& k : known) known_by_id[k.id] = &k;
-  const bool all_drain = std::all_of(known.begin(), known.end(), [](const Known& k) { return k.drain_deadline; });
+  // The table tells instances only: all that the site has now drain, so the SCI does.
+  const bool all_drain = known.size() == config.instances.size() &&
+                         std::all_of(known.begin(), known.end(), [](const Known& k) { return k.drain_deadline; });
   if (all_drain && !known.empty()) drain_deadline_ = known.front().drain_deadline;
   for (const InstanceSpec& instance : config.instances) {
     const auto found = known_by_id.find(instance.id);
@@ -100,6 +102,10 @@ void Sci::on(const DataPlaneBack&) {
 void Sci::on(const OperatorDrain& e) {
   Instance* one = e.id ? find(*e.id) : nullptr;
   if (e.id && one == nullptr) return;
+  if (one != nullptr && !e.on && drain_deadline_) {  // this one is to serve: the drain of all is the others' now
+    for (auto& [id, instance] : instances_) instance.drain_deadline = drain_deadline_of(instance);
+    drain_deadline_.reset();
+  }
   std::optional<Nanoseconds>& deadline = one != nullptr ? one->drain_deadline : drain_deadline_;
   if (deadline.has_value() == e.on) return;
   deadline = e.on ? std::optional(now_.monotonic + config_.drain_deadline) : std::nullopt;
