@@ -83,7 +83,9 @@ struct Report {
   int64_t timestamp_ms = 0;  // Unix epoch; the one number here that comes from the wall clock
   uint64_t epoch = 0;        // compared before the sequence (D-14)
   uint64_t sequence = 0;
-  bool full = false;  // a delta leaves out the details of instances that did not change, and unchanged optional metrics
+  // A delta leaves out the details of instances with the health, condition and limit that they had, and unchanged
+  // optional metrics.
+  bool full = false;
   Trigger trigger{};
   Triggers reasons;  // all that met here
   Nanoseconds reporting_interval = 0;

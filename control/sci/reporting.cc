@@ -174,7 +174,8 @@ void ReportingInterface::leave_out_unchanged(SciState& state) const {
   std::erase_if(state.instances, [&before](const InstanceDetail& i) {
     const auto found = std::lower_bound(before.begin(), before.end(), i.id,
                                         [](const InstanceDetail& b, const std::string& id) { return b.id < id; });
-    return found != before.end() && found->id == i.id && found->health == i.health && found->admin == i.admin;
+    return found != before.end() && found->id == i.id && found->health == i.health && found->admin == i.admin &&
+           found->limit == i.limit;  // sessions come and go
   });
 }
 

@@ -324,6 +324,12 @@ TEST(Reporting, ADeltaLeavesOutWhatDidNotChange_SCI119_SCI120_D42) {
   ASSERT_EQ(r.last().state.instances.size(), 1u);
   EXPECT_EQ(r.last().state.instances[0].id, "b");
   EXPECT_EQ(r.last().state.gas->value, 1000u);
+  s.instances[0].active = 7;  // sessions come and go
+  s.instances[1].limit = 20;
+  r.now_state = s;
+  EXPECT_TRUE(r.raise(Trigger::kAdmin));
+  ASSERT_EQ(r.last().state.instances.size(), 1u);
+  EXPECT_EQ(r.last().state.instances[0].limit, 20u);
   r.now += 60 * kSecond;
   EXPECT_TRUE(r.poll());
   EXPECT_EQ(r.last().state.instances.size(), 2u);
