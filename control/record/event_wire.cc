@@ -54,12 +54,13 @@ void put(const Histogram& histogram, v1::Histogram& out) {
 
 void put(const LedgerSample::Entry& entry, v1::LedgerEntry& out) {
   const auto& [id, counts, responses] = entry;
-  const auto& [active, provisional, max_sessions, admin] = counts;
+  const auto& [active, provisional, max_sessions, admin, weight] = counts;
   out.set_si_id(utf8(id));
   out.set_active(active);
   out.set_provisional(provisional);
   put_if(max_sessions, [&](uint32_t v) { out.set_max_sessions(v); });
   put_if(admin, [&](Admin v) { out.set_admin(enum_to_wire<v1::Admin>(v)); });
+  put_if(weight, [&](uint32_t v) { out.set_weight(v); });
   put_if(responses, [&](const Histogram& v) { put(v, *out.mutable_responses()); });
 }
 
@@ -121,6 +122,7 @@ Histogram take(WireReader& reader, const v1::Histogram& in) {
 LedgerSample::Entry take(WireReader& reader, const v1::LedgerEntry& in) {
   LedgerSample::Entry entry{.id = in.si_id(), .counts = {.active = in.active(), .provisional = in.provisional()}};
   if (in.has_max_sessions()) entry.counts.max_sessions = in.max_sessions();
+  if (in.has_weight()) entry.counts.weight = in.weight();
   if (in.admin() != v1::ADMIN_UNSPECIFIED) {
     entry.counts.admin = reader.enumerated("admin", in.admin(), Admin::kDisabled);
   }

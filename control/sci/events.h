@@ -50,6 +50,7 @@ struct LedgerCounts {
   // What the data plane's operator has set over what a TableChanged told.
   std::optional<uint32_t> max_sessions = {};
   std::optional<Admin> admin = {};
+  std::optional<uint32_t> weight = {};
   bool operator==(const LedgerCounts&) const = default;
 };
 struct LedgerSample {

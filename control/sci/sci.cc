@@ -188,6 +188,7 @@ InstanceInput Sci::input_of(const Instance& instance) const {
           .operators_max = instance.ledger.max_sessions,
           .active = instance.ledger.active,
           .provisional = instance.ledger.provisional,
+          .weight = instance.ledger.weight.value_or(instance.config.weight),
           .responses = &instance.responses.recent(),
           .response_time = response ? std::optional(nanoseconds(response->value)) : std::nullopt,
           .input_tokens = tokens ? std::optional(static_cast<uint32_t>(std::min(tokens->value, 4e9))) : std::nullopt};

@@ -41,6 +41,7 @@ LedgerCounts LedgerReader::counts_of(const InstanceRecord& record) const {
   if (setting.generation == record.generation) {
     counts.max_sessions = setting.max_sessions;
     counts.admin = setting.admin;
+    counts.weight = setting.weight;
   }
   return counts;
 }

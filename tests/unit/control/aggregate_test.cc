@@ -61,6 +61,14 @@ TEST(Gas, DrainingAndDisabledContributeNothing_D33_D7) {
   }
 }
 
+// The data plane gives it no new flow: its slots are nobody's to take.
+TEST(Gas, AnInstanceOfWeight0ContributesNothing) {
+  InstanceInput i = instance(HealthState::kHealthy, 200, 30);
+  i.weight = 0;
+  EXPECT_EQ(gas({i}), 0u);
+  EXPECT_EQ(limit_of(i, kHalf), 0u);
+}
+
 TEST(Gas, ALoweredLimitCountsBelowWhatIsActive_D7) {
   InstanceInput i = instance(HealthState::kHealthy, 200, 30);
   i.operators_max = 20;

@@ -95,13 +95,12 @@ TEST(DataPlaneLink, CountsOfTheInstanceBeforeAreNotTaken) {
   EXPECT_EQ(r.ledger["a"].instances[0].counts.active, 0u);
   EXPECT_FALSE(r.ledger["a"].instances[0].counts.admin);
   r.plane.counters().settings()[x.index].set(shared_table::OperatorSetting{
-      .generation = x.generation,
-      .admin = Admin::kDisabled,
-      .max_sessions = 1,
-      .weight = {}}.pack());
+      .generation = x.generation, .admin = Admin::kDisabled, .max_sessions = 1, .weight = 0}
+                                                 .pack());
   r.step();
   EXPECT_EQ(r.ledger["a"].instances[0].counts.admin, Admin::kDisabled);
   EXPECT_EQ(r.ledger["a"].instances[0].counts.max_sessions, 1u);
+  EXPECT_EQ(r.ledger["a"].instances[0].counts.weight, 0u);
 }
 
 TEST(DataPlaneLink, AbsurdCountersSaturate) {

@@ -227,6 +227,19 @@ TEST(Sci, AnOperatorsLowerLimitCounts_D7) {
   EXPECT_TRUE(r.tables.empty()) << "what the data plane knows better is not told back to it";
 }
 
+TEST(Sci, WeightOfTheSiteFileAndOfTheOperatorSayWhoTakesNewFlows) {
+  SciSpec config = two_instances();
+  config.instances[0].weight = 0;
+  SciRig r(config);
+  r.settle();
+  EXPECT_EQ(r.sci.state().gas->value, 200u);
+  r.handle(LedgerSample{{{"si-1", {.weight = 3}}}});
+  EXPECT_EQ(r.sci.state().gas->value, 400u);
+  r.handle(LedgerSample{{{"si-2", {.weight = 0}}}});
+  EXPECT_EQ(r.sci.state().gas->value, 200u);
+  EXPECT_EQ(r.last().trigger, Trigger::kThreshold);
+}
+
 TEST(Sci, SecurityEventsAndAChangedSecurityLevelAreCritical_SCI108_D20) {
   SciSpec config = two_instances();
   config.security_level = 5;

@@ -94,7 +94,8 @@ LedgerSample ledger(Random& r) {
     const LedgerCounts counts{.active = number(r),
                               .provisional = number(r),
                               .max_sessions = maybe(r, number(r)),
-                              .admin = maybe(r, any(r, Admin::kDisabled))};
+                              .admin = maybe(r, any(r, Admin::kDisabled)),
+                              .weight = maybe(r, number(r))};
     sample.instances.push_back({name(r), counts, maybe(r, histogram(r))});
   }
   return sample;
