@@ -159,7 +159,8 @@ void Site::answer(const Prober::Answer& answer, Time now) {
   if (found == asked_.end()) return;
   const Asked asked = std::move(found->second);
   asked_.erase(found);
-  if (scis_.count(asked.csci_id) == 0) return;  // went meanwhile
+  const auto sci = scis_.find(asked.csci_id);
+  if (sci == scis_.end() || sci->second.monitor(asked.id) == nullptr) return;  // went meanwhile
   const bool ok = answer.verdict == Prober::Verdict::kOk;
   if (!asked.scrape) {
     const Outcome failure = answer.verdict == Prober::Verdict::kFailed ? Outcome::kFail : Outcome::kError;
