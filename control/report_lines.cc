@@ -18,8 +18,9 @@ Fd standard_output() {
   return own ? std::move(own) : Fd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
 }
 
+// Reports tell the site's inside, which is not everybody's to read (SCI-139).
 Fd open_file(const std::string& file) {
-  return Fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644));
+  return Fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ TEST(ReportLines, AFileGetsALineEach) {
   lines.write("{2}");
   EXPECT_EQ(read(path), "{1}\n{2}\n");
   EXPECT_EQ(lines.written(), 2u);
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600)) << "nobody else's to read";
   ReportLines again;  // of the next process, or after a reload
   ASSERT_TRUE(again.open({ReportCopies::To::kFile, path}));
   lines.take_place(std::move(again));
