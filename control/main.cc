@@ -34,9 +34,6 @@ int check(const SiteSpec& spec) {
 }
 
 int run(SiteSpec spec, const Options& options) {
-  if (spec.site.control_socket.empty()) {
-    return fail(Error{spec.site.file + ": dataplane.control: none, expected the data plane's socket"});
-  }
   hold_signals();
   start_log();
   if (auto controlled = run_control(std::move(spec), options); !controlled) {

@@ -18,7 +18,7 @@ HttpServer::Answer metrics(const Service& service, std::mutex& turn) {
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = text_of(families)};
 }
 
-// 503 where the data plane does not forward, or does not take the table.
+// 503 without a data plane whose workers make progress.
 HttpServer::Answer health(const Service& service, std::mutex& turn) {
   DataPlaneLink::Status link;
   {

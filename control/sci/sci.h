@@ -2,7 +2,7 @@
 #pragma once
 
 // The control plane of one Service Contact Instance: wires Metric Collector, Metric Aggregator, Health Monitor and
-// Reporting Interface (SCI-7). Pure: events and the time go in, actions come out; the same stream and seed give the
+// Reporting Interface (SCI-14). Pure: events and the time go in, actions come out; the same stream and seed give the
 // same actions. One thread. Time must not go back.
 //
 // Nothing is reported before the first counters of the data plane, or the news that there are none, or a second of

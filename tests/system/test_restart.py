@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data plane killed and started again under open connections: they go on (issue 3, "Restart of the data plane")."""
+"""The data plane killed and started again under open connections: they go on."""
 import hashlib
 import json
 import os

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of bindings: what may stand at its path, who may have it, and that a crash at any moment leaves an image
-// (issue 3, "Restart of the data plane").
+// The file of bindings: what may stand at its path, who may have it, and that a crash at any moment leaves an image.
 #include "dataplane/bindings_file.h"
 
 #include <sys/mman.h>

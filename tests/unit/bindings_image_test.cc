@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image of bindings: each kind of damage is refused by its name, and no bytes crash the one who looks (issue 3,
-// "What must be seen" 5). Offsets as bindings_image.cc lays its header out: they are part of the format.
+// An image of bindings: each kind of damage is refused by its name, and no bytes crash the one who looks. Offsets as
+// bindings_image.cc lays its header out: they are part of the format.
 #include "dataplane/core/bindings_image.h"
 
 #include <gtest/gtest.h>
