@@ -12,7 +12,8 @@ import pathlib
 import re
 import sys
 
-ROW = re.compile(r"(?<![A-Za-z])(SCI|CSMA|D)-?(\d+)")  # test names have no hyphen
+ROW = re.compile(r"(?<![A-Za-z])(SCI|CSMA|D)-(\d+)")
+ROW_IN_CC = re.compile(r"(?<![A-Za-z])(SCI|CSMA|D)-?(\d+)")  # test names have no hyphen
 CLAIM = re.compile(r"^((?:SCI|CSMA|D)-\d+)( +\S.*)?$")
 
 
@@ -20,7 +21,7 @@ def named_rows(files):
     """{row: Counter of files} from (name, text)."""
     rows = collections.defaultdict(collections.Counter)
     for name, text in files:
-        for match in ROW.finditer(text):
+        for match in (ROW_IN_CC if name.endswith(".cc") else ROW).finditer(text):
             rows[f"{match[1]}-{match[2]}"][name] += 1
     return rows
 
@@ -46,9 +47,9 @@ def order(row):
 
 def try_itself():
     rows = named_rows([("a", "SCI-90, SCI-92\nx SCI-90"), ("b", "D-7 CSMA-1 XSCI-3 0xD45"),
-                       ("c", "TEST(X, SCI74SCI75D46Y)")])
+                       ("c.cc", "TEST(X, SCI74SCI75D46Y)"), ("d.py", "SCI4 = Sci()")])
     assert rows == {"SCI-90": {"a": 2}, "SCI-92": {"a": 1}, "D-7": {"b": 1}, "CSMA-1": {"b": 1},
-                    "SCI-74": {"c": 1}, "SCI-75": {"c": 1}, "D-46": {"c": 1}}, rows
+                    "SCI-74": {"c.cc": 1}, "SCI-75": {"c.cc": 1}, "D-46": {"c.cc": 1}}, rows
     assert claims("# x\n\nSCI-5\nSCI-90  exact\n") == ({"SCI-5": "", "SCI-90": "exact"}, [])
     assert claims("SCI-5\nSCI-5\nSCI 7\n")[1] == ["SCI-5", "SCI 7"]
     assert sorted(["D-1", "CSMA-2", "SCI-10", "SCI-9"], key=order) == ["SCI-9", "SCI-10", "CSMA-2", "D-1"]
