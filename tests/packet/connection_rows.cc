@@ -221,6 +221,9 @@ Rows refusal_rows() {
        {health(dp::HealthState::kUnknown), in(0, client(kSyn, 7000))
                                                .out(0, reset_of(kSci, kClient).flags(kRst | kAck).seq(0).ack(7001))
                                                .refused(Refusal::kNoHealthyInstance)}},
+      {"degraded, then unknown: old ones go on", nat_site(),  // SCI-55, D-23
+       steps(kHandshake, Steps{health(dp::HealthState::kDegraded), there(client(kAck, 1001, 5001)).leaves(1, 1),
+                               health(dp::HealthState::kUnknown), there(client(kAck, 1001, 5001)).leaves(1, 1)})},
       {"draining: old ones go on, new ones are refused", nat_site(),  // D-33
        steps(kHandshake, Steps{administer(dp::Admin::kDraining, 0x7fff'ffff), there(client(kAck, 1001, 5001)),
                                in(0, client(kSyn, 7000).ports(40001, 80))

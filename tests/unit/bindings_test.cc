@@ -298,7 +298,7 @@ TEST(Bindings, D22RebindEndsSilentSessionsSilently) {
   EXPECT_TRUE(site.own_frames().empty());
 }
 
-TEST(Bindings, D22LostInstanceResetsTcp) {
+TEST(Bindings, SCI58D22LostInstanceResetsTcp) {
   SmallSite site(small_site(1, 10));
   establish(site, 1);
   site.own_frames();

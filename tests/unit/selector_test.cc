@@ -177,7 +177,7 @@ struct HealthCase {
   int expected;  // who takes a flow: 0, 1; -1 nobody
 };
 
-TEST(Selector, SCI74SCI75D46Eligibility) {
+TEST(Selector, SCI57SCI74SCI75SCI82D46Eligibility) {
   using enum HealthState;
   const auto degraded = dp::WhenNoneHealthy::kDegraded, reject = dp::WhenNoneHealthy::kReject;
   for (const HealthCase& c : std::vector<HealthCase>{

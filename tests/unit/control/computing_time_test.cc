@@ -83,7 +83,7 @@ TEST(ComputingTime, ShowsTheFastestAndTheSlowestWithTheirTokens_SCI41) {
   EXPECT_EQ(t.maximum_tokens, 4000u);
 }
 
-TEST(ComputingTime, RequestsSeenInThePathComeBeforeWhatIsTold) {
+TEST(ComputingTime, RequestsSeenInThePathComeBeforeWhatIsTold_SCI37) {
   Histogram h;
   h.add(10 * kMillisecond, 4);
   InstanceInput i = seen(HealthState::kHealthy, 1, h);

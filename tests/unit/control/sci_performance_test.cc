@@ -117,7 +117,7 @@ TEST(Sci, SilenceOfAnExporterIsNoRecoveryEither) {
   EXPECT_EQ(r.state_of("si-1"), kDegraded);
 }
 
-TEST(Sci, ScrapesAtTheSamplingInterval_SCI24_SCI27) {
+TEST(Sci, ScrapesAtTheSamplingInterval_SCI24_SCI27_SCI30) {
   SciRig r(with_performance());
   r.settle();
   r.run_for(100 * kSecond);
