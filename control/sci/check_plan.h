@@ -54,6 +54,8 @@ class CheckPlan {
   // At most `max` pieces that are due; they are in flight then. More may be left: next_due() says so.
   std::vector<Due> take(Nanoseconds now, size_t max);
   bool in_flight(Key key, uint64_t serial) const;
+  // When it began. REQUIRES: in flight
+  Nanoseconds started(Key key) const { return items_.at(key).started; }
   // Back to waiting. REQUIRES: in flight
   void finish(Key key, bool confirm, Nanoseconds now);
   // What waits for longer comes within the confirm interval and its jitter.

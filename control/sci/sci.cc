@@ -68,6 +68,7 @@ void Sci::on(const LedgerSample& e) {
   if (lost_ && !back_) return;
   if (lost_) {
     lost_ = back_ = false;
+    lost_until_ = now_.monotonic;
     reporting_.raise(Trigger::kRecovery, now_.monotonic);
   }
   for (const LedgerSample::Entry& entry : e.instances) {

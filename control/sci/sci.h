@@ -115,6 +115,7 @@ class Sci {
   uint32_t keys_ = 0;
   std::optional<Nanoseconds> drain_deadline_;  // of the whole SCI, where the operator drains it
   bool lost_ = false, back_ = false, started_ = false;
+  Nanoseconds lost_until_ = 0;
   Nanoseconds start_by_;
   Nanoseconds doubt_until_ = 0;
   std::optional<Nanoseconds> ledger_at_;

@@ -163,12 +163,15 @@ Measurements Sci::measure(Instance& instance) {
 void Sci::judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail) {
   const bool probe_failed = kind != CheckKind::kPerformance && outcome != Outcome::kPass;
   if (probe_failed) instance.probe_latency.reset();
-  // The way of probes leads through the data plane: without it their failures tell nothing of the instance (D-23).
+  const CheckPlan::Key key{instance.key, work_of(kind)};
+  // The way of probes leads through the data plane: what began without it fails, and tells nothing of the instance
+  // (D-23).
+  const bool no_way = lost_ || plan_.started(key) < lost_until_;
   std::optional<HealthChange> change;
-  if (!(probe_failed && lost_)) {
+  if (!(probe_failed && no_way)) {
     change = instance.monitor.on_check(kind, outcome, std::move(detail), now_.monotonic);
   }
-  plan_.finish({instance.key, work_of(kind)}, instance.monitor.confirming(kind), now_.monotonic);
+  plan_.finish(key, instance.monitor.confirming(kind), now_.monotonic);
   if (change) changed(instance, std::move(*change));
 }
 

@@ -73,6 +73,29 @@ TEST_F(Silence, ARefusalIsNone_D54) {
   EXPECT_EQ(count(kUnhealthy), 4u);
 }
 
+// A probe goes through the data plane: what began while that was away fails for it, even if it is told afterwards.
+TEST(Sci, AProbeThatBeganWithoutADataPlaneTellsNothing_D23) {
+  SciSpec config = two_instances();
+  config.health.liveness->fall = 1;
+  SciRig rig(config);
+  rig.settle();
+  rig.behaviours["si-1"].hangs = true;
+  rig.handle(DataPlaneLost{"frozen"});
+  rig.forget();
+  const auto begun = [&] { return !rig.probes.empty() && rig.probes.back().second.id == "si-1"; };
+  while (!begun()) rig.run_for(100 * kMillisecond);
+  const ProbeRequest probe = rig.probes.back().second;
+  rig.handle(DataPlaneBack{});
+  rig.ledger({});
+  rig.run_for(500 * kMillisecond);
+  rig.handle(CheckResult{probe.id, probe.kind, probe.serial, Outcome::kFail, kSecond, "Timeout was reached", true});
+  EXPECT_EQ(rig.state_of("si-1"), kHealthy);
+  rig.behaviours["si-1"].hangs = false;
+  rig.behaviours["si-1"].liveness = Outcome::kFail;
+  rig.run_for(6 * kSecond);
+  EXPECT_EQ(rig.state_of("si-1"), kUnhealthy) << "what began with it tells again";
+}
+
 // Frozen or started anew, the data plane lets no probe through: that is to end no session and stop no new one.
 TEST(Sci, FailuresWithoutADataPlaneAreNotTheInstances_D23) {
   for (const Outcome outcome : {Outcome::kFail, Outcome::kError}) {
