@@ -2,6 +2,7 @@
 #include "control/report_lines.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,15 @@ Fd open_file(const std::string& file) {
   return Fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
 }
 
+// Whether a writer before was cut off in the middle of a line.
+bool ends_in_line(const std::string& file) {
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat found {};
+  char last = '\n';
+  const bool regular = fd && ::fstat(fd.get(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0;
+  return regular && ::pread(fd.get(), &last, 1, found.st_size - 1) == 1 && last != '\n';
+}
+
 }  // namespace
 
 Result<void> ReportLines::open(const ReportCopies& where) {
@@ -34,12 +44,14 @@ Result<void> ReportLines::open(const ReportCopies& where) {
   } else if (where.to == ReportCopies::To::kFile) {
     fd = open_file(where.file);
     name = where.file;
+    in_line_ = fd && ends_in_line(where.file);
   }
   if (!fd && where.to != ReportCopies::To::kNobody) {
     return Error{"control.reports: " + name + ": " + std::strerror(errno)};
   }
   fd_ = std::move(fd);
   name_ = name;
+  if (in_line_) pending_ = "\n";  // the next line begins on its own
   return {};
 }
 

@@ -162,5 +162,20 @@ TEST(ReportLines, AReaderThatTakesNothingHoldsUpNobody) {
   std::filesystem::remove(path);
 }
 
+TEST(ReportLines, BehindATornLineTheNextBeginsOnItsOwn) {
+  const std::string path = ::testing::TempDir() + "margay-torn-" + std::to_string(::getpid());
+  std::ofstream(path) << "{1}\n{2";
+  ReportLines lines;
+  ASSERT_TRUE(lines.open({ReportCopies::To::kFile, path}));
+  lines.write("{3}");
+  EXPECT_EQ(read(path), "{1}\n{2\n{3}\n");
+  ReportLines again;
+  ASSERT_TRUE(again.open({ReportCopies::To::kFile, path}));
+  again.write("{4}");
+  EXPECT_EQ(read(path), "{1}\n{2\n{3}\n{4}\n");
+  EXPECT_EQ(again.written(), 1u);
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace margay::control
