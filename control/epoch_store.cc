@@ -19,11 +19,15 @@
 namespace margay::control {
 namespace {
 
+// There is always one above it. No clock of milliseconds comes near.
+constexpr uint64_t kEpochMax = uint64_t{1} << 62;
+
 std::optional<uint64_t> parse(std::string_view text) {
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   uint64_t epoch = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), epoch);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(epoch) : std::nullopt;
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && epoch <= kEpochMax ? std::optional(epoch) : std::nullopt;
 }
 
 bool replace(const std::string& directory, const std::string& path, const std::string& text) {
@@ -40,11 +44,11 @@ bool replace(const std::string& directory, const std::string& path, const std::s
 EpochStore::EpochStore(const std::string& state_directory)
     : directory_(state_directory), path_(state_directory + "/epoch") {
   ::mkdir(directory_.c_str(), 0755);
-  const Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file && errno == ENOENT) return;
   char text[32];
   const ssize_t size = file ? ::read(file.get(), text, sizeof text) : -1;
-  const std::string why = size < 0 ? std::strerror(errno) : "is no number";
+  const std::string why = size < 0 ? std::strerror(errno) : "is no epoch";
   if (size >= 0) last_ = parse({text, static_cast<size_t>(size)});
   if (!last_) spdlog::warn("msg=\"the last epoch is not known, the clock has to do\" file={} why={:?}", path_, why);
 }

@@ -177,5 +177,19 @@ TEST(ReportLines, BehindATornLineTheNextBeginsOnItsOwn) {
   std::filesystem::remove(path);
 }
 
+TEST(EpochStore, WhatIsNoFileOrLeavesNoEpochAboveItIsNotBelieved) {
+  const std::string folder = ::testing::TempDir() + "margay-epoch-odd-" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/epoch") << "18446744073709551615\n";
+  EXPECT_EQ(EpochStore(folder).next(1000), 1000u);
+  EXPECT_EQ(EpochStore(folder).next(1000), 1001u);
+  std::filesystem::remove(folder + "/epoch");
+  ASSERT_EQ(::mkfifo((folder + "/epoch").c_str(), 0600), 0);
+  ::alarm(10);  // a pipe without a writer is not waited for
+  EXPECT_EQ(EpochStore(folder).next(3000), 3000u);
+  ::alarm(0);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace margay::control
