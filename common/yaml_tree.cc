@@ -2,6 +2,7 @@
 #include "common/yaml_tree.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -16,11 +17,13 @@
 #include <unordered_set>
 #include <utility>
 
+#include "common/fd.h"
 #include "common/yaml_text.h"
 
 namespace margay {
 namespace {
 
+constexpr int kPipeWaitsMax = 100, kPipeWaitMs = 1000;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // Leaves the parser from within an event.
@@ -167,21 +170,24 @@ Result<YamlNode> parse_yaml(std::string_view text, const std::string& file) {
 }
 
 Result<std::string> read_yaml_text(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Error{path + ": cannot open: " + std::strerror(errno)};
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return Error{path + ": cannot open: " + std::strerror(errno)};
   std::string text(kYamlBytesMax + 1, '\0');
   size_t filled = 0;
   ssize_t got = 1;
-  while (filled < text.size() && got > 0) {
-    got = read(fd, text.data() + filled, text.size() - filled);
-    if (got < 0 && errno == EINTR)
-      got = 1;
-    else if (got > 0)
+  for (int waits = 0; filled < text.size() && got != 0;) {
+    got = read(fd.get(), text.data() + filled, text.size() - filled);
+    if (got > 0) {
       filled += static_cast<size_t>(got);
+    } else if (got < 0 && errno == EAGAIN) {
+      pollfd pipe{fd.get(), POLLIN, 0};
+      if (++waits > kPipeWaitsMax || poll(&pipe, 1, kPipeWaitMs) == 0) {
+        return Error{path + ": cannot read: its writer does not come to an end"};
+      }
+    } else if (got < 0 && errno != EINTR) {
+      return Error{path + ": cannot read: " + std::strerror(errno)};
+    }
   }
-  const int read_error = got < 0 ? errno : 0;
-  close(fd);
-  if (read_error != 0) return Error{path + ": cannot read: " + std::strerror(read_error)};
   text.resize(filled);
   return text;
 }

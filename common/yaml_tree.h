@@ -47,7 +47,7 @@ struct YamlNode {
 // `file` is what errors call the text. An empty text is a node of kind kNothing.
 Result<YamlNode> parse_yaml(std::string_view text, const std::string& file);
 
-// The text of a file of at most kYamlBytesMax bytes.
+// The text of a file of at most kYamlBytesMax bytes. A pipe is read to its end, but its writer is waited for in bounds.
 Result<std::string> read_yaml_text(const std::string& path);
 
 // "file:line:column: message"

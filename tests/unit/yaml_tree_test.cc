@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/yaml_tree.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -212,6 +215,22 @@ TEST(YamlTree, ReadsFiles) {
 
   EXPECT_EQ(read_yaml_text(path).error().message, path + ": cannot open: No such file or directory");
   EXPECT_EQ(read_yaml_text("/").error().message, "/: cannot read: Is a directory");
+}
+
+TEST(YamlTree, WaitsForNoPipe) {
+  const std::string path = testing::TempDir() + "yaml_tree_test.pipe";
+  std::remove(path.c_str());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  ::alarm(20);
+  const auto nobody = read_yaml_text(path);
+  ASSERT_TRUE(nobody) << nobody.error().message;
+  EXPECT_EQ(*nobody, "");
+  const int writer = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::write(writer, "a: 1\n", 5), 5);
+  EXPECT_EQ(read_yaml_text(path).error().message, path + ": cannot read: its writer does not come to an end");
+  ::alarm(0);
+  ::close(writer);
+  std::remove(path.c_str());
 }
 
 TEST(YamlTree, NeverReadsMoreThanAFileMayHave) {
