@@ -27,11 +27,12 @@ void MetricCollector::on_scrape(uint32_t key, std::span<const Sample> samples, N
   const Nanoseconds previous_cpu = cpu.at;
   for (Slot& slot : instance.slots) slot.present = false;
   for (const Sample& sample : samples) {
-    if (std::isfinite(sample.value) && sample.value >= 0) {
-      take(instance.slots[static_cast<size_t>(sample.metric)], sample, now);
-    } else {
-      ++impossible_;
-    }
+    Slot& slot = instance.slots[static_cast<size_t>(sample.metric)];
+    const bool possible = std::isfinite(sample.value) && sample.value >= 0;
+    if (possible) take(slot, sample, now);
+    if (possible && std::isfinite(slot.value)) continue;
+    slot.present = false;
+    ++impossible_;
   }
   watch_cpu(instance, previous_cpu, now);
 }

@@ -11,6 +11,8 @@
 namespace margay::control {
 namespace {
 
+constexpr double kCountMax = 1ull << 53;  // above it a double does not see single ones
+
 // Of shares, times and sizes of one thing the mean says something, the sum does not.
 bool is_averaged(Metric m) {
   static constexpr std::array kAveraged = {Metric::kCpu,       Metric::kMemory,       Metric::kGpu,
@@ -128,7 +130,8 @@ std::optional<Sample> SampleMaker::Source::measure(std::span<const Series> serie
   if (!name.per.empty()) return gauge(ratio(values, matching(series, name.per, {}, {})));
   const double share = is_averaged(metric) ? 1 / static_cast<double>(values.size()) : 1;
   if (!is_counter(*values.front())) return gauge(sum_of(values) * share);
-  total += value.grow(values).value_or(0) * share;
+  const double growth = value.grow(values).value_or(0) * share;
+  total = total + growth > kCountMax ? growth : total + growth;  // else begun anew
   return Sample{metric, SampleKind::kCounter, total * name.scale};
 }
 

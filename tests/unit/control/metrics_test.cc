@@ -83,6 +83,14 @@ TEST(MetricCollector, ARateBridgesAFailedScrapeButNoLongGap) {
   EXPECT_FALSE(c.read(kOne, Metric::kRequests, 126 * kSecond).has_value());
 }
 
+TEST(MetricCollector, ARateThatIsNoNumberIsLeftOut) {
+  MetricCollector c = collector();
+  scrape(c, kOne, {counter(Metric::kRequests, 0)}, 100 * kSecond);
+  scrape(c, kOne, {counter(Metric::kRequests, 1e308)}, 100 * kSecond + kMillisecond);
+  EXPECT_FALSE(c.read(kOne, Metric::kRequests, 100 * kSecond + kMillisecond).has_value());
+  EXPECT_EQ(c.impossible_samples(), 1u);
+}
+
 TEST(MetricCollector, LeavesOutWhatCannotBe) {
   MetricCollector c = collector();
   scrape(c, kOne,

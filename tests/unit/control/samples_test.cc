@@ -276,6 +276,18 @@ TEST(Samples, WhatIsNoNumberIsLeftOut) {
   EXPECT_FALSE(made.contains("cpu"));
 }
 
+// One absurd page must not be the last one that counts: above 2^53 a double counts no single requests any more.
+TEST(Samples, ACounterGoesOnAfterAnAbsurdNumber) {
+  SampleMaker maker(Names{{.metric = "requests", .series = "r_total"}});
+  const auto page = [&](double value) {
+    return maker.make(std::vector<Series>{{"r_total", {}, value, SeriesType::kCounter}}).at(0).value;
+  };
+  page(0);
+  EXPECT_EQ(page(1e308), 1e308);
+  EXPECT_EQ(page(7), 7);  // begun anew, as the instance's own
+  EXPECT_EQ(page(9), 9);
+}
+
 TEST(Samples, AnUnknownMetricAndAKindThatDoesNotFitAreLeftOut) {
   const Names names = {
       {.metric = "warp", .series = "l"}, {.metric = "load", .series = "l"}, {.metric = "load", .series = "r_total"}};
