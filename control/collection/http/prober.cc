@@ -10,9 +10,12 @@
 #include <curl/curl.h>
 
 #include "common/check.h"
+#include "common/monotonic.h"
 
 namespace margay::control {
 namespace {
+
+constexpr Nanoseconds kLateMin = 100 * kMillisecond;
 
 struct EasyDeleter {
   void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
@@ -26,6 +29,7 @@ struct Asked {
   bool connect_only = false;
   bool keep_body = true;
   size_t received = 0;
+  Nanoseconds timeout = 0;
   std::unique_ptr<CURL, EasyDeleter> easy;
   Prober::Answer answer;
 };
@@ -86,15 +90,41 @@ bool is_failure(CURLcode code) {
   }
 }
 
-void judge(Asked& asked, CURLcode code) {
+// libcurl calls it a lack of memory when a line of the header, or a status line, is longer than it takes (100 KB).
+bool is_long_header(CURL* easy, CURLcode code) {
+  curl_off_t answered_after = 0;
+  curl_easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &answered_after);
+  return code == CURLE_OUT_OF_MEMORY && answered_after > 0;
+}
+
+// What was not the instance's doing. `late`: how much later than we wanted we looked (SIGSTOP, a long turn), so that
+// the answer may lie there (D-51).
+bool is_own(const Asked& asked, CURLcode code, long os_error, Nanoseconds late) {
+  CURL* easy = asked.easy.get();
+  if (is_long_header(easy, code)) return false;
+  if (!is_failure(code)) return true;
+  if (code == CURLE_COULDNT_CONNECT) return is_own(os_error);
+  if (code == CURLE_OPERATION_TIMEDOUT) return late > std::max(asked.timeout / 2, kLateMin);
+  long connections = 0;
+  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
+  return code == CURLE_UNSUPPORTED_PROTOCOL && connections == 0;  // else: what answered is no HTTP
+}
+
+std::string words_of(const Asked& asked, CURLcode code, long os_error) {
+  if (code == CURLE_WRITE_ERROR) return "body above " + std::to_string(Prober::kBodyMax) + " bytes";
+  if (is_long_header(asked.easy.get(), code)) return "a line of the header is too long";
+  const std::string words = curl_easy_strerror(code);
+  return os_error == 0 ? words : words + ": " + std::strerror(static_cast<int>(os_error));
+}
+
+void judge(Asked& asked, CURLcode code, Nanoseconds late) {
   Prober::Answer& answer = asked.answer;
   CURL* easy = asked.easy.get();
   curl_off_t microseconds = 0;
-  long status = 0, os_error = 0, connections = 0;
+  long status = 0, os_error = 0;
   curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &microseconds);
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error);
-  curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connections);
   answer.took = static_cast<Nanoseconds>(microseconds) * 1000;
   if (code == CURLE_OK && (asked.connect_only || (status >= 200 && status < 300))) {
     answer.verdict = Prober::Verdict::kOk;
@@ -102,13 +132,10 @@ void judge(Asked& asked, CURLcode code) {
     answer.verdict = Prober::Verdict::kFailed;
     answer.detail = "status " + std::to_string(status);
   } else {
-    const bool own = !is_failure(code) || (code == CURLE_COULDNT_CONNECT && is_own(os_error)) ||
-                     (code == CURLE_UNSUPPORTED_PROTOCOL && connections == 0);  // else: what answered is no HTTP
+    const bool own = is_own(asked, code, os_error, late);
     answer.verdict = own ? Prober::Verdict::kOwnError : Prober::Verdict::kFailed;
-    answer.silent = code == CURLE_OPERATION_TIMEDOUT;
-    answer.detail = code == CURLE_WRITE_ERROR ? "body above " + std::to_string(Prober::kBodyMax) + " bytes"
-                                              : curl_easy_strerror(code);
-    if (os_error != 0) answer.detail += std::string(": ") + std::strerror(static_cast<int>(os_error));
+    answer.silent = !own && code == CURLE_OPERATION_TIMEDOUT;
+    answer.detail = words_of(asked, code, os_error);
   }
 }
 
@@ -117,6 +144,7 @@ void judge(Asked& asked, CURLcode code) {
 struct Prober::State {
   std::unique_ptr<CURLM, MultiDeleter> multi{curl_multi_init()};
   std::unordered_map<CURL*, Asked> asked;
+  Nanoseconds look_again_at = kNever;  // at the latest, if nobody holds us up
 };
 
 Prober::Prober() : state_(std::make_unique<State>()) { MARGAY_CHECK(state_->multi != nullptr); }
@@ -133,6 +161,7 @@ void Prober::ask(const Question& q) {
   Asked& asked = state_->asked[easy];
   asked.easy.reset(easy);
   asked.ticket = q.ticket;
+  asked.timeout = q.timeout;
   asked.answer.ticket = q.ticket;
   asked.connect_only = q.url.empty();
   asked.keep_body = q.keep_body;
@@ -157,16 +186,19 @@ std::vector<Prober::Answer> Prober::poll(std::chrono::milliseconds timeout, int 
   std::vector<Answer> answers;
   for (bool waited = false;; waited = true) {
     int running = 0, left = 0;
+    const Nanoseconds late = std::max<Nanoseconds>(0, monotonic_now() - state_->look_again_at);
     curl_multi_perform(multi, &running);
+    state_->look_again_at = monotonic_now();
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
       const auto found = state_->asked.find(message->easy_handle);
-      judge(found->second, message->data.result);
+      judge(found->second, message->data.result, late);
       answers.push_back(std::move(found->second.answer));
       curl_multi_remove_handle(multi, found->first);
       state_->asked.erase(found);
     }
     if (!answers.empty() || waited) return answers;
+    state_->look_again_at += std::chrono::nanoseconds(timeout).count();
     curl_waitfd extra{wake, CURL_WAIT_POLLIN, 0};
     curl_multi_poll(multi, &extra, wake >= 0 ? 1 : 0, static_cast<int>(timeout.count()), nullptr);
   }

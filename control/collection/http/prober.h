@@ -28,7 +28,8 @@ class Prober {
     bool keep_body = true;          // else it is thrown away as it arrives
   };
   // Refused, reset, timed out, a status that is not 2xx: the instance's failure. No socket, no route from here, a URL
-  // that is none: the prober's own error, which says nothing of the instance (D-54).
+  // that is none, a time-out while this thread stood still: the prober's own error, which says nothing of the instance
+  // (D-54, D-51).
   enum class Verdict : uint8_t { kOk, kFailed, kOwnError };
   struct Answer {
     uint64_t ticket = 0;

@@ -113,6 +113,27 @@ TEST(Prober, WhatTheInstanceDoesWrongIsItsFailure) {
   EXPECT_NE(answer.detail.find("Connection refused"), std::string::npos) << answer.detail;
 }
 
+// libcurl has no memory for it, but it is not us who lack any.
+TEST(Prober, AHeaderLineWithoutEndIsItsFailure) {
+  Server endless(answering("HTTP/1.1 200 OK\r\nX: " + std::string(200'000, 'x') + "\r\nContent-Length: 0\r\n\r\n"));
+  Prober prober;
+  const auto answer = ask(prober, {1, endless.url(), "", 0, 5 * kSecond});
+  EXPECT_EQ(answer.verdict, Verdict::kFailed);
+  EXPECT_EQ(answer.detail, "a line of the header is too long");
+}
+
+// The answer came in time, but nobody was there to take it: SIGSTOP, a long turn of the loop.
+TEST(Prober, TimeOutsWhileWeStoodStillAreOurOwn_D51) {
+  Server server(answering("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"));
+  Prober prober;
+  prober.ask({1, server.url(), "", 0, 200 * kMillisecond});
+  ASSERT_TRUE(prober.poll(0ms).empty());
+  std::this_thread::sleep_for(400ms);
+  std::vector<Prober::Answer> answers;
+  while (answers.empty()) answers = prober.poll(100ms);
+  EXPECT_NE(answers.front().verdict, Verdict::kFailed) << answers.front().detail;
+}
+
 TEST(Prober, ABodyWithoutEndIsCut) {
   std::atomic<bool> stop{false};
   Server endless([&](int client) {
