@@ -2,6 +2,7 @@
 // Recording the table of a running data plane: what is written, and what ends it.
 #include "dataplane/table_recorder.h"
 
+#include <ctime>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -71,6 +72,7 @@ TEST_F(TableRecorderTest, TheStateFirstThenEachChange) {
   const RecordedSetting forty{"192.0.2.10:80", "si-2", {}, {}, 40, {}};
   EXPECT_EQ(state.set, std::vector{forty});
 
+  EXPECT_NEAR(static_cast<double>(recorded[0].time), static_cast<double>(std::time(nullptr)) * 1e9, 60e9);
   const auto ahead = static_cast<int64_t>(recorded[0].time - state.monotonic);
   shift_times(s, ahead);
   EXPECT_EQ(std::get<Snapshot>(recorded[1].what), s) << "as it was applied, times since 1970";
