@@ -186,7 +186,8 @@ std::vector<Prober::Answer> Prober::poll(std::chrono::milliseconds timeout, int 
   std::vector<Answer> answers;
   for (bool waited = false;; waited = true) {
     int running = 0, left = 0;
-    const Nanoseconds late = std::max<Nanoseconds>(0, monotonic_now() - state_->look_again_at);
+    const Nanoseconds now = monotonic_now();
+    const Nanoseconds late = now > state_->look_again_at ? now - state_->look_again_at : 0;
     curl_multi_perform(multi, &running);
     state_->look_again_at = monotonic_now();
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
@@ -198,7 +199,7 @@ std::vector<Prober::Answer> Prober::poll(std::chrono::milliseconds timeout, int 
       state_->asked.erase(found);
     }
     if (!answers.empty() || waited) return answers;
-    state_->look_again_at += std::chrono::nanoseconds(timeout).count();
+    state_->look_again_at += static_cast<Nanoseconds>(std::chrono::nanoseconds(timeout).count());
     curl_waitfd extra{wake, CURL_WAIT_POLLIN, 0};
     curl_multi_poll(multi, &extra, wake >= 0 ? 1 : 0, static_cast<int>(timeout.count()), nullptr);
   }

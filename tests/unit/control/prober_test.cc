@@ -124,7 +124,10 @@ TEST(Prober, AHeaderLineWithoutEndIsItsFailure) {
 
 // The answer came in time, but nobody was there to take it: SIGSTOP, a long turn of the loop.
 TEST(Prober, TimeOutsWhileWeStoodStillAreOurOwn_D51) {
-  Server server(answering("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"));
+  Server server([](int client) {
+    std::this_thread::sleep_for(100ms);
+    answering("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")(client);
+  });
   Prober prober;
   prober.ask({1, server.url(), "", 0, 200 * kMillisecond});
   ASSERT_TRUE(prober.poll(0ms).empty());
