@@ -43,10 +43,6 @@ struct Histogram {
     counts[bucket_of(value)] += n;
     sum += value * n;
   }
-  void merge(const Histogram& other) {
-    for (size_t b = 0; b < kBuckets; ++b) counts[b] += other.counts[b];
-    sum += other.sum;
-  }
   // What was added after `earlier` was copied from this one. Counts that went back were begun anew: all of them.
   Histogram since(const Histogram& earlier) const {
     Histogram difference = *this;

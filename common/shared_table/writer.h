@@ -51,7 +51,6 @@ class Writer {
   // What ran when we connected, empty when the data plane had no snapshot.
   const std::optional<Snapshot>& running() const { return running_; }
   const MemoryFile& counters() const { return counters_; }
-  int socket() const { return socket_.get(); }  // for poll(2)
 
   // Writes and commits. False when every buffer is still the data plane's: try again after the next news.
   // REQUIRES: the encoded snapshot fits a buffer.
