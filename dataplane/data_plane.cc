@@ -58,6 +58,7 @@ bool DataPlane::set_forwarding(bool on) {
   if (view_->forwarding == on) return false;
   site_.change([on](SiteTable& next) { next.forwarding = on; });
   view_ = site_.table();
+  shared.stopped.front().set(on ? 0 : 1);
   if (recorder_) recorder_->note(RecordedForwarding{on});
   return true;
 }

@@ -14,7 +14,7 @@ namespace {
 struct alignas(kCounterAlignment) Header {
   static constexpr uint64_t kMagic = 0x53544e554f43474d;  // "MGCOUNTS"
   // Grows with any change of what the counters mean; their sizes speak for themselves.
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   uint64_t magic = kMagic;
   uint32_t version = kVersion;
@@ -36,7 +36,7 @@ struct Cursor {
 };
 
 struct Offsets {
-  size_t settings, workers, scis, instances, times, end;
+  size_t stopped, settings, workers, scis, instances, times, end;
 };
 
 Offsets offsets_of(CountersShape shape) {
@@ -44,6 +44,7 @@ Offsets offsets_of(CountersShape shape) {
   Cursor cursor;
   cursor.place(sizeof(Header));
   Offsets o{};
+  o.stopped = cursor.place(sizeof(Counter));
   o.settings = cursor.place(shape.instances * sizeof(Counter));
   o.workers = cursor.place(workers * sizeof(WorkerCounters));
   o.scis = cursor.place(workers * shape.scis * sizeof(SciCounters));
@@ -91,6 +92,7 @@ CountersView<Byte>::CountersView(std::span<Byte> bytes, CountersShape shape) : s
   const auto at = [&]<class T>(size_t offset, size_t end, std::type_identity<T>) {
     return std::span<As<T>>(reinterpret_cast<As<T>*>(bytes.data() + offset), (end - offset) / sizeof(T));
   };
+  stopped_ = at(o.stopped, o.settings, std::type_identity<Counter>{}).first(1);
   settings_ = at(o.settings, o.workers, std::type_identity<Counter>{}).first(shape.instances);
   workers_ = at(o.workers, o.scis, std::type_identity<WorkerCounters>{});
   scis_ = at(o.scis, o.instances, std::type_identity<SciCounters>{});

@@ -50,6 +50,7 @@ class CountersView {
   CountersView(std::span<Byte> bytes, CountersShape shape);
 
   const CountersShape& shape() const { return shape_; }
+  std::span<As<Counter>> stopped() const { return stopped_; }    // one: 1 while all packets of SCIs are dropped
   std::span<As<Counter>> settings() const { return settings_; }  // OperatorSetting by instance
   std::span<As<WorkerCounters>> workers() const { return workers_; }
   std::span<As<SciCounters>> scis() const { return scis_; }                 // by worker, then SCI
@@ -58,6 +59,7 @@ class CountersView {
 
  private:
   CountersShape shape_;
+  std::span<As<Counter>> stopped_;
   std::span<As<Counter>> settings_;
   std::span<As<WorkerCounters>> workers_;
   std::span<As<SciCounters>> scis_;

@@ -103,6 +103,7 @@ Result<void> DataPlaneLink::meet(std::unique_ptr<Writer> writer, Nanoseconds now
   there_.reset(new There{.writer = std::move(writer),
                          .ledger = LedgerReader(*view),
                          .workers = view->workers(),
+                         .stopped = &view->stopped().front(),
                          .watch = HeartbeatWatch(view->workers(), now),
                          .heartbeats = heartbeats_of(view->workers()),
                          .standing = {},
@@ -193,7 +194,7 @@ void DataPlaneLink::flush(Nanoseconds now) {
 void DataPlaneLink::look(Nanoseconds now) {
   look_at_ = now + kLedgerInterval;
   watch_workers(now);
-  if (!status_.alive && moved()) {
+  if (!status_.alive && forwards()) {
     status_.alive = true;
     status_.why.clear();
     turn_.back = std::exchange(told_lost_, false);
@@ -213,12 +214,15 @@ void DataPlaneLink::watch_workers(Nanoseconds now) {
       spdlog::warn("msg=\"worker goes on\" worker={} stood_still_ms={}", news.worker, ms);
     }
   }
-  if (!status_.alive || there_->standing.size() < status_.workers) return;
+  const bool stopped = there_->stopped->get() != 0;
+  const bool frozen = status_.alive && there_->standing.size() == status_.workers;
+  if (!stopped && !frozen) return;
   there_->heartbeats = heartbeats_of(there_->workers);
-  lose("no worker of the data plane makes progress");
+  lose(stopped ? "its operator stopped it" : "no worker of the data plane makes progress");
 }
 
-bool DataPlaneLink::moved() const {
+bool DataPlaneLink::forwards() const {
+  if (there_->stopped->get() != 0) return false;
   for (size_t w = 0; w < there_->heartbeats.size(); ++w) {
     if (there_->workers[w].polls.get() != there_->heartbeats[w]) return true;
   }

@@ -5,9 +5,9 @@
 // and heartbeats. What the data plane says is judged before it is used; what is wrong ends the connection with its
 // reason, and the next try follows a moment later. The log tells each change once.
 //
-// A data plane is lost when its socket closes, when we end the connection, when there is none for kPatience, and when
-// no worker at all made progress for kPatience, for then it forwards nothing. A single worker that stands still is told
-// in the log: the others go on, and its sessions are still counted.
+// A data plane is lost when its socket closes, when we end the connection, when there is none for kPatience, and, for
+// then it forwards nothing, when its operator stopped it or no worker at all made progress for kPatience. A single
+// worker that stands still is told in the log: the others go on, and its sessions are still counted.
 //
 // One thread; nothing here waits.
 
@@ -74,6 +74,7 @@ class DataPlaneLink {
     std::unique_ptr<shared_table::Writer> writer;
     LedgerReader ledger;
     std::span<const WorkerCounters> workers;
+    const Counter* stopped;
     shared_table::HeartbeatWatch watch;
     std::vector<uint64_t> heartbeats;      // when it was last not alive
     std::set<uint32_t> standing, stalled;  // workers: no progress; hold up an ack
@@ -88,7 +89,7 @@ class DataPlaneLink {
   void refused(const shared_table::Writer::News::Refused& refusal, Nanoseconds now);
   void look(Nanoseconds now);
   void watch_workers(Nanoseconds now);
-  bool moved() const;
+  bool forwards() const;
   void read_ledger();
   void away(const std::string& why, Nanoseconds now);
   void lose(const std::string& why);

@@ -23,6 +23,7 @@ struct SharedState {
         scis_max(memory.shape().scis),
         slots(arena, workers, instances_max),
         provisional(arena, workers, instances_max),
+        stopped(memory.stopped()),
         settings(memory.settings()),
         sci_counters(memory.scis()),
         instance_counters(memory.instances()),
@@ -112,6 +113,7 @@ struct SharedState {
   size_t instances_max, scis_max;
   SlotLedger slots;
   SlotLedger provisional;       // what unproven flows hold of them (D-45)
+  std::span<Counter> stopped;   // one, for the control plane: 1 while packets of SCIs are dropped
   std::span<Counter> settings;  // OperatorSetting by instance, packed; the table's thread writes
   std::span<SciCounters> sci_counters;
   std::span<InstanceCounters> instance_counters;

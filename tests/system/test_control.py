@@ -138,6 +138,14 @@ class Crashes(ControlCase):
         self.assertIn('TRIGGER_RECOVERY', [r['trigger'] for r in self.control.reports()])
         self.assert_served(self.load(SCI, '--total', 30), 30)
 
+    def test_a_stopped_data_plane_is_gas_0_until_it_goes_on(self):
+        self.start()
+        self.dataplane.command('stop')
+        self.assertEqual(self.await_gas(0, 2)['trigger'], 'TRIGGER_ALL_DOWN')
+        self.dataplane.command('start')
+        self.await_gas(300, 5)
+        self.assert_served(self.load(SCI, '--total', 30), 30)
+
     def test_a_dead_data_plane_is_gas_0_at_once(self):
         self.start()
         self.net.stop(self.dataplane.process, signal.SIGKILL)

@@ -45,13 +45,16 @@ struct Rig {
     turn();
   }
   void connect(const std::optional<Snapshot>& running = {}) {
+    meet(running);
+    ASSERT_TRUE(link->status().alive);
+  }
+  void meet(const std::optional<Snapshot>& running) {
     for (int n = 0; n < 40 && !plane.accept(); ++n) turn(), now += kStep;
     ASSERT_TRUE(plane.connected());
     plane.welcome(running);
     turn();
     ASSERT_TRUE(link->status().connected) << link->status().why;
     step();
-    ASSERT_TRUE(link->status().alive);
   }
 };
 
@@ -166,6 +169,25 @@ TEST(DataPlaneLink, AFrozenDataPlaneIsLostWithin1200MsAndComesBack) {
   r.step();
   EXPECT_EQ(r.back, 1);
   EXPECT_FALSE(r.ledger.empty());
+}
+
+// It takes no flow while its operator has stopped it, whatever it has free (SCI-10).
+TEST(DataPlaneLink, AStoppedDataPlaneIsLostUntilItGoesOn) {
+  Rig r;
+  r.plane.counters().stopped().front().set(1);
+  r.meet({});  // a control plane that begins meanwhile learns of it too
+  EXPECT_FALSE(r.link->status().alive);
+  ASSERT_EQ(r.lost.size(), 1u);
+  EXPECT_EQ(r.lost[0], "its operator stopped it");
+  EXPECT_TRUE(r.ledger.empty());
+  EXPECT_TRUE(r.link->status().connected);
+  r.plane.counters().stopped().front().set(0);
+  r.step();
+  EXPECT_EQ(r.back, 1);
+  EXPECT_FALSE(r.ledger.empty());
+  r.plane.counters().stopped().front().set(1);
+  r.step();
+  EXPECT_EQ(r.lost.size(), 2u);
 }
 
 TEST(DataPlaneLink, OneWorkerThatStandsStillIsNotTheDataPlane) {
@@ -346,7 +368,7 @@ TEST(HostileDataPlane, CountersThatSayOtherSizesAreRefused) {
   r.turn();
   ASSERT_TRUE(r.plane.accept());
   auto few = std::move(*shared_table::MemoryFile::create("counters", 4096, shared_table::MemoryFile::Writers::kMaker));
-  std::memcpy(few.bytes().data(), std::as_const(r.plane).counters().settings().data() - 8, 64);
+  std::memcpy(few.bytes().data(), std::as_const(r.plane).counters().stopped().data() - 8, 64);
   r.plane.make_buffers();
   Message hello;
   hello.kind = MessageKind::kHello;
