@@ -12,14 +12,17 @@ import unittest
 
 from case import await_true
 from site_file import Sci
-from test_control import HEALTH, ControlCase
+from test_control import ControlCase
 
 HOUR = 3600
 LIBRARY = '/usr/lib/*/faketime/libfaketimeMT.so.1'
-EXTRA = tuple(line for line in HEALTH if not line.startswith('report')) + (
+EXTRA = (
+    'health:',                             # five failures: a busy machine makes none UNHEALTHY
+    '  confirm_interval: 500ms',
+    '  liveness: {http: "http://{address}:{port}/", interval: 2s, timeout: 1900ms, fall: 5, rise: 2}',
     'report: {interval: 1s}',
     'drain_deadline: 7s',
-    'metrics: {prometheus: "http://{address}:{port}/metrics", interval: 1s, names: {load: work}}')
+    'metrics: {prometheus: "http://{address}:{port}/metrics", interval: 3s, names: {load: work}}')
 BUSY = Sci(limits=(100, 100, 100), extra=EXTRA)
 IDLE = Sci(port=81, cs_id='IDLE', limits=(100, 100, 100), affinity='10s', extra=EXTRA)
 
@@ -50,10 +53,18 @@ def unix_time(text):
     return datetime.datetime.fromisoformat(re.sub(r'(\.\d+)?Z$', '+00:00', text)).timestamp()
 
 
+def sweep():
+    """What libfaketime leaves behind of a process that was killed."""
+    for file in glob.glob('/dev/shm/*faketime_s*_*'):
+        if not os.path.exists(f'/proc/{file.rpartition("_")[2]}'):
+            os.unlink(file)
+
+
 @unittest.skipUnless(glob.glob(LIBRARY), 'needs libfaketime')
 class Clock(ControlCase):
     def setUp(self):
         super().setUp()
+        self.addCleanup(sweep)
         self.clock_file = f'{self.folder}/clock'
         self.set_clock(0)
         with open(f'{self.folder}/metrics', 'w') as f:
@@ -86,39 +97,49 @@ class Clock(ControlCase):
         self.assert_clock(re.findall(r'^time=(\S+) ', self.dataplane.log_text(), re.M)[-1])
 
     def ages(self):
-        """When, and how long each instance is in its health, by both planes and CSCI-ID."""
-        at = time.monotonic()
+        """How long each instance is in its health, by both planes and CSCI-ID, and between when and when we asked."""
+        began = time.monotonic()
         told = self.control.show('health')['instances']
         ages = {('control', r['csci_id'], r['si_id']): r['for_s'] for r in told}
         told = self.dataplane.show('table')['instances']
         ages |= {('data', r['csci_id'], r['si_id']): r['health_seconds'] for r in told}
-        return at, ages
+        return began, time.monotonic(), ages
 
     def assert_ages(self, before):
-        then, old = before
-        now, new = self.ages()
+        (old_began, old_ended, old), (began, ended, new) = before, self.ages()
         for name, age in new.items():
-            self.assertLess(abs(age - old[name] - (now - then)), 1.5, name)
+            self.assertGreater(age - old[name], began - old_ended - 1.5, name)
+            self.assertLess(age - old[name], ended - old_began + 1.5, name)
         metrics = self.control.show('metrics')['metrics']
         self.assertEqual(len(metrics), 6)
         for row in metrics:
-            self.assertLess(row['age_ms'], 3000, row)
+            self.assertLess(row['age_ms'], 9500, row)
 
     def assert_reports(self, seen):
-        """In order, and the periodic ones a second apart by our own CLOCK_MONOTONIC."""
+        """In order, and periodic ones about each second of our own CLOCK_MONOTONIC."""
         for (_, a), (_, b) in zip(seen, seen[1:]):
             self.assertEqual((b['epoch'], int(b['sequence'])), (a['epoch'], int(a['sequence']) + 1))
         periodic = [at for at, r in seen if 'TRIGGER_PERIODIC' in r['reasons']]
-        for a, b in zip(periodic, periodic[1:]):
-            self.assertTrue(0.3 < b - a < 2.5, b - a)
-        self.assertLessEqual(abs(len(periodic) - 1 - round(periodic[-1] - periodic[0])), 1)
+        span = periodic[-1] - periodic[0]
+        self.assertTrue(0.6 * span < len(periodic) < span + 3, f'{len(periodic)} in {span} s')
+        self.assertLess(max(b - a for a, b in zip(periodic, periodic[1:])), 5)
         for _, r in seen:
-            self.assertLess(float(r['ledger_age'].rstrip('s')), 2)
+            self.assertLess(float(r['ledger_age'].rstrip('s')), 5)
+
+    def assert_ends(self, began, seconds, held, read):
+        """What is so many seconds from its beginning on is there until then, and not much longer."""
+        time.sleep(max(0, began + seconds - 1.5 - time.monotonic()))
+        found = read()
+        if time.monotonic() < began + seconds - 0.5:       # else we were late ourselves
+            self.assertEqual(found, held)
+        await_true(f'it ends after {seconds} s', lambda: read() == 0, 8)
+        self.assertGreater(time.monotonic() - began, seconds - 1)
 
     def test_set_back_and_forth_by_an_hour(self):
         self.start_data_plane()
         self.control = self.start_control()
         await_true('all serve', lambda: {r['gas'] for r in self.control.reports()[-2:]} == {300})
+        await_true('all are scraped', lambda: len(self.control.show('metrics')['metrics']) == 6)
         load = self.start_load(BUSY, '--seconds', 18, '--at-once', 3)
         held = self.start_load(BUSY, '--hold', 9, '--at-once', 5, '--talk')
         result = self.result(held)
@@ -144,14 +165,8 @@ class Clock(ControlCase):
         self.assert_ages(before)
 
         # The deadline of the drain, and the affinity of flows without packets, both set before.
-        time.sleep(max(0, drained + 5.5 - time.monotonic()))
-        self.assertEqual((self.slots_of(BUSY)['si-3']['active'], self.active(IDLE)), (on['si-3'], 6))
-        await_true('the drain ends', lambda: self.slots_of(BUSY)['si-3']['active'] == 0, 5)
-        self.assertLess(abs(time.monotonic() - drained - 7), 1)
-        time.sleep(max(0, began_idle + 8.5 - time.monotonic()))
-        self.assertEqual(self.active(IDLE), 6)
-        await_true('the affinity ends', lambda: self.active(IDLE) == 0, 5)
-        self.assertLess(abs(time.monotonic() - began_idle - 10), 1)
+        self.assert_ends(drained, 7, on['si-3'], lambda: self.slots_of(BUSY)['si-3']['active'])
+        self.assert_ends(began_idle, 10, 6, lambda: self.active(IDLE))
 
         self.set_clock(0)
         self.assert_clocks_moved()
@@ -165,7 +180,7 @@ class Clock(ControlCase):
             r.end()
             self.assert_reports(r.seen)
         said = self.control.log_text()[log:]
-        for alarm in ('health changed', 'data plane lost', 'makes no progress'):
+        for alarm in ('health changed', 'data plane lost'):
             self.assertNotIn(alarm, said)
 
         # A control plane that begins an hour too early still has the higher epoch (D-14).
