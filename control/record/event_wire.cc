@@ -88,6 +88,7 @@ void put(const ScrapeResult& e, v1::Record& record) {
 void put(const LedgerSample& e, v1::Record& record) {
   v1::LedgerSample& out = *record.mutable_ledger_sample();
   for (const LedgerSample::Entry& entry : e.instances) put(entry, *out.add_instances());
+  out.set_stood_still(e.stood_still);
 }
 
 void put(const DataPlaneLost& e, v1::Record& record) { record.mutable_data_plane_lost()->set_why(utf8(e.why)); }
@@ -147,7 +148,7 @@ ScrapeResult take(WireReader& reader, const v1::ScrapeResult& in) {
 }
 
 LedgerSample take(WireReader& reader, const v1::LedgerSample& in) {
-  LedgerSample sample;
+  LedgerSample sample{.instances = {}, .stood_still = in.stood_still()};
   for (const v1::LedgerEntry& entry : in.instances()) sample.instances.push_back(take(reader, entry));
   return sample;
 }

@@ -62,6 +62,8 @@ struct LedgerSample {
     bool operator==(const Entry&) const = default;
   };
   std::vector<Entry> instances;
+  // No worker has made progress since the sample before: probes that are under way may fail for that.
+  bool stood_still = false;
   bool operator==(const LedgerSample&) const = default;
 };
 struct DataPlaneLost {  // dead or frozen: GAS is 0, and probes that fail tell nothing

@@ -66,9 +66,9 @@ Nanoseconds Sci::next_due() const { return std::min(plan_.next_due(), started_ ?
 
 void Sci::on(const LedgerSample& e) {
   if (lost_ && !back_) return;
+  if (lost_ || e.stood_still) no_way_until_ = now_.monotonic;
   if (lost_) {
     lost_ = back_ = false;
-    lost_until_ = now_.monotonic;
     reporting_.raise(Trigger::kRecovery, now_.monotonic);
   }
   for (const LedgerSample::Entry& entry : e.instances) {

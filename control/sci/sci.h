@@ -115,7 +115,7 @@ class Sci {
   uint32_t keys_ = 0;
   std::optional<Nanoseconds> drain_deadline_;  // of the whole SCI, where the operator drains it
   bool lost_ = false, back_ = false, started_ = false;
-  Nanoseconds lost_until_ = 0;
+  Nanoseconds no_way_until_ = 0;  // no data plane was there to let probes through, or none that ran
   Nanoseconds start_by_;
   Nanoseconds doubt_until_ = 0;
   std::optional<Nanoseconds> ledger_at_;

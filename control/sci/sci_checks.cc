@@ -166,7 +166,7 @@ void Sci::judge(Instance& instance, CheckKind kind, Outcome outcome, std::string
   const CheckPlan::Key key{instance.key, work_of(kind)};
   // The way of probes leads through the data plane: what began without it fails, and tells nothing of the instance
   // (D-23).
-  const bool no_way = lost_ || plan_.started(key) < lost_until_;
+  const bool no_way = lost_ || plan_.started(key) < no_way_until_;
   std::optional<HealthChange> change;
   if (!(probe_failed && no_way)) {
     change = instance.monitor.on_check(kind, outcome, std::move(detail), now_.monotonic);

@@ -106,6 +106,7 @@ Result<void> DataPlaneLink::meet(std::unique_ptr<Writer> writer, Nanoseconds now
                          .stopped = &view->stopped().front(),
                          .watch = HeartbeatWatch(view->workers(), now),
                          .heartbeats = heartbeats_of(view->workers()),
+                         .seen = {},
                          .standing = {},
                          .stalled = {},
                          .since = now});
@@ -230,7 +231,11 @@ bool DataPlaneLink::forwards() const {
 }
 
 void DataPlaneLink::read_ledger() {
-  for (const auto& [name, sci] : plan_.scis()) turn_.ledger.emplace_back(name, there_->ledger.read(sci));
+  const std::vector<uint64_t> before = std::exchange(there_->seen, heartbeats_of(there_->workers));
+  for (const auto& [name, sci] : plan_.scis()) {
+    turn_.ledger.emplace_back(name, there_->ledger.read(sci));
+    turn_.ledger.back().second.stood_still = there_->seen == before;
+  }
 }
 
 void DataPlaneLink::away(const std::string& why, Nanoseconds now) {

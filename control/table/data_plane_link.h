@@ -77,6 +77,7 @@ class DataPlaneLink {
     const Counter* stopped;
     shared_table::HeartbeatWatch watch;
     std::vector<uint64_t> heartbeats;      // when it was last not alive
+    std::vector<uint64_t> seen;            // heartbeats, at the last look
     std::set<uint32_t> standing, stalled;  // workers: no progress; hold up an ack
     Nanoseconds since = 0;
   };

@@ -190,6 +190,17 @@ TEST(DataPlaneLink, AStoppedDataPlaneIsLostUntilItGoesOn) {
   EXPECT_EQ(r.lost.size(), 2u);
 }
 
+TEST(DataPlaneLink, CountsTellWhetherAnyWorkerRanSince) {
+  Rig r;
+  r.connect();
+  r.plane.take();
+  for (const bool beats : {true, false, false, true}) {
+    r.ledger.clear();
+    r.step(beats);
+    EXPECT_EQ(r.ledger.at("a").stood_still, !beats);
+  }
+}
+
 TEST(DataPlaneLink, OneWorkerThatStandsStillIsNotTheDataPlane) {
   Rig r;
   r.connect();

@@ -96,6 +96,25 @@ TEST(Sci, AProbeThatBeganWithoutADataPlaneTellsNothing_D23) {
   EXPECT_EQ(rig.state_of("si-1"), kUnhealthy) << "what began with it tells again";
 }
 
+// Too short to be lost: what was under way meanwhile may have failed for it.
+TEST(Sci, AProbeDuringWhichTheDataPlaneStoodStillTellsNothing_D23) {
+  for (const bool stood_still : {true, false}) {
+    SciSpec config = two_instances();
+    config.health.liveness->fall = 1;
+    SciRig rig(config);
+    rig.settle();
+    rig.behaviours["si-1"].hangs = true;
+    const auto begun = [&] { return !rig.probes.empty() && rig.probes.back().second.id == "si-1"; };
+    while (!begun()) rig.run_for(100 * kMillisecond);
+    const ProbeRequest probe = rig.probes.back().second;
+    rig.run_for(500 * kMillisecond);
+    rig.handle(LedgerSample{.instances = {}, .stood_still = stood_still});
+    rig.run_for(400 * kMillisecond);
+    rig.handle(CheckResult{probe.id, probe.kind, probe.serial, Outcome::kFail, kSecond, "Timeout was reached", true});
+    EXPECT_EQ(rig.state_of("si-1"), stood_still ? kHealthy : kUnhealthy);
+  }
+}
+
 // Frozen or started anew, the data plane lets no probe through: that is to end no session and stop no new one.
 TEST(Sci, FailuresWithoutADataPlaneAreNotTheInstances_D23) {
   for (const Outcome outcome : {Outcome::kFail, Outcome::kError}) {

@@ -98,6 +98,7 @@ LedgerSample ledger(Random& r) {
                               .weight = maybe(r, number(r))};
     sample.instances.push_back({name(r), counts, maybe(r, histogram(r))});
   }
+  sample.stood_still = r.below(2) == 0;
   return sample;
 }
 
