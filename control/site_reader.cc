@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/site_reader.h"
 
+#include <filesystem>
+
 #include "common/site/site_reader.h"
 #include "common/site/site_restart.h"
 #include "common/site/site_sections.h"
@@ -39,13 +41,27 @@ void read_reports(const Field& field, ReportCopies& reports) {
   }
 }
 
-void read_own_parts(const Field& root, SiteSpec& spec) {
+// What one of several sockets and files is named, none of the others may be.
+void check_paths(const Field& control, const SiteSpec& spec, const std::string& site_file) {
+  const std::string& cli = spec.cli_socket;
+  if (cli == spec.site.cli_socket || cli == spec.site.control_socket) {
+    control["cli"].fail_expected("a socket of its own, none of `dataplane`");
+  }
+  const auto place = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal(); };
+  if (spec.reports.to == ReportCopies::To::kFile && place(spec.reports.file) == place(site_file)) {
+    control["reports"].fail_expected("a file of its own, not this one");
+  }
+}
+
+void read_own_parts(const Field& root, SiteSpec& spec, const std::string& site_file) {
   const Field control = root["control"];
   read_text(root["state_directory"], kPathBytesMax, spec.state_directory);
   read_built(control["role"], kRoles, spec.role);
   read_text(control["cli"], kSocketBytesMax, spec.cli_socket);
   read_http(control["http"], spec.http_listen);
   read_reports(control["reports"], spec.reports);
+
+  check_paths(control, spec, site_file);
 
   const Field data_plane = root["dataplane"]["control"];
   const std::string expected = "the socket of the data plane to join";
@@ -70,7 +86,7 @@ Result<SiteSpec> parse_site(std::string_view text, const std::string& file) {
   SiteSpec spec;
   spec.site = std::move(*site);
   FieldErrors errors(file);
-  read_own_parts(Field(*tree, errors), spec);
+  read_own_parts(Field(*tree, errors), spec, file);
   if (errors.first()) return *errors.first();
   return spec;
 }
