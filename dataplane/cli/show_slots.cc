@@ -6,7 +6,7 @@
 namespace margay::dp {
 namespace {
 
-std::vector<std::string> columns() {
+std::vector<std::string> slot_columns() {
   std::vector<std::string> names{
       "csci_id",           "si_id", "limit", "active", "pool", "idle", "over", "provisional_active",
       "provisional_limit", "opened"};
@@ -14,7 +14,7 @@ std::vector<std::string> columns() {
   return names;
 }
 
-void show(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply) {
+void show_ledger(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply) {
   const SlotView s = plane.shared.slots.view(i);
   const SlotView p = plane.shared.provisional.view(i);
   const InstanceTotals totals = totals_of(plane.shared, i);
@@ -31,10 +31,10 @@ void add_show_slots(CommandTable& table, DataPlane& plane) {
   table.add({"show slots", "each instance's slots: limit, taken, free and where; released so far, by reason",
              "reads shared ledgers and counters; figures of a moment that moves",
              [&plane](const Arguments&, Reply& reply) -> CommandResult {
-               reply.table("slots", columns());
+               reply.table("slots", slot_columns());
                for (const Sci& sci : plane.table().scis) {
                  for (const InstanceIndex i : sci.instances) {
-                   if (reply.wanted()) show(plane, sci, i, reply);
+                   if (reply.wanted()) show_ledger(plane, sci, i, reply);
                  }
                }
                return {};

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the system tests, one line each, and writes their results as JUnit XML.
 
-    run.py [--build FOLDER] [--junit FILE] [PATTERN...]     tests whose name holds one of the patterns; all without"""
+    run.py [--build FOLDER] [--junit FILE] [--but] [PATTERN...]
+        tests whose name holds one of the patterns, or all --but these; all without
+
+Several may run side by side: each has namespaces of its own."""
 import argparse
 import os
 import pathlib
@@ -54,11 +57,11 @@ class Results(unittest.TestResult):
         self.note(test, 'skipped', reason)
 
 
-def chosen(suite, patterns):
+def chosen(suite, patterns, but):
     for test in suite:
         if isinstance(test, unittest.TestSuite):
-            yield from chosen(test, patterns)
-        elif not patterns or any(p in test.id() for p in patterns):
+            yield from chosen(test, patterns, but)
+        elif not patterns or any(p in test.id() for p in patterns) != but:
             yield test
 
 
@@ -66,6 +69,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--build', default=os.environ.get('MARGAY_BUILD'))
     parser.add_argument('--junit')
+    parser.add_argument('--but', action='store_true')
     parser.add_argument('patterns', nargs='*')
     args = parser.parse_args()
     if args.build:
@@ -75,7 +79,7 @@ def main():
     tests = unittest.defaultTestLoader.discover(str(HERE), 'test_*.py')
     whole = True
     try:
-        unittest.TestSuite(chosen(tests, args.patterns)).run(results)
+        unittest.TestSuite(chosen(tests, args.patterns, args.but)).run(results)
     except KeyboardInterrupt:
         whole = False
         print('interrupted: the tests after this did not run')
