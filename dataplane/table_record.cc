@@ -35,7 +35,7 @@ void pass_port(Walker& w, Value& p) {
 
 template <class Walker, class Value>
 void pass_state(Walker& w, Value& s) {
-  w.text("site", s.site, kIdBytesMax);
+  w.maybe("site", s.site, [](auto& walker, auto& v) { walker.text("site", v, kIdBytesMax); });
   w.number("monotonic", s.monotonic, 0, kAny);
   w.list("ports", s.ports, kPortsNamed, [](auto& walker, auto& p) { pass_port(walker, p); });
   w.flag("forwarding", s.forwarding);

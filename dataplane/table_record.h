@@ -40,7 +40,7 @@ struct RecordedPort {
 };
 
 struct RecordedState {
-  std::string site;
+  std::optional<std::string> site;
   Nanoseconds monotonic = 0;  // CLOCK_MONOTONIC at the line's time
   std::vector<RecordedPort> ports;
   bool forwarding = true;

@@ -112,7 +112,7 @@ RecordedSetting setting_of(const SiteTable& table, InstanceIndex i, const std::o
 RecordedState state_of(const LiveSite& live, const SiteConfig& config, Nanoseconds worker_now) {
   const SiteTable& table = *live.table();
   RecordedState state;
-  state.site = config.site;
+  if (!config.site.empty()) state.site = config.site;
   for (size_t p = 0; p < config.ports.size(); ++p) {
     state.ports.push_back({config.ports[p].name, table.ports[p].mac, config.ports[p].addresses});
   }

@@ -64,7 +64,7 @@ void show_scis(const DataPlane& plane, Reply& reply) {
                seconds_of(s.timers.closing), seconds_of(s.timers.time_wait), seconds_of(s.timers.reset_grace),
                seconds_of(s.timers.unreplied), word_of(s.when_none_healthy), word_of(s.when_full),
                word_of(s.on_unhealthy), word_of(s.unknown_flow), s.provisional_share, seconds_of(s.drain_deadline),
-               seconds_of(s.ramp)});
+               seconds_of(s.record->policy.ramp)});
   }
 }
 

@@ -24,7 +24,7 @@ RecordedSetting random_setting(Random& random) {
 
 RecordedState random_state(Random& random) {
   RecordedState s;
-  s.site = test::random_text(random);
+  if (random.one_in(2)) s.site = test::random_text(random);
   s.monotonic = random.next();
   for (uint32_t p = 0; p < random.below(4); ++p) {
     RecordedPort& port = s.ports.emplace_back();
