@@ -6,12 +6,12 @@ import signal
 import subprocess
 import time
 
-from dataplane import BUILD, CLI, CommandFailed
+from dataplane import BUILD, Commands
 
 PROGRAM = BUILD / 'control' / 'margay-control'
 
 
-class Control:
+class Control(Commands):
     """Starts with a site file that is there, and waits until it takes commands. `under`: words before the program's
     name, such as `env` and what it sets."""
 
@@ -38,19 +38,6 @@ class Control:
 
     def log_text(self):
         return pathlib.Path(self.log).read_text()
-
-    def run(self, *words):
-        return subprocess.run([CLI, '--socket', self.socket, *map(str, words)], capture_output=True, text=True,
-                              timeout=30)
-
-    def command(self, *words):
-        done = self.run(*words)
-        if done.returncode != 0:
-            raise CommandFailed(f'{" ".join(map(str, words))}: {done.stderr or done.stdout}')
-        return done.stdout
-
-    def show(self, *words):
-        return json.loads(self.command('show', *words, '--json'))
 
     def reports(self):
         """All that went out so far, by this process and those before it; of a line that is being written, nothing."""

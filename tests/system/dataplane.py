@@ -17,7 +17,24 @@ class CommandFailed(Exception):
     pass
 
 
-class DataPlane:
+class Commands:
+    """`margay-cli`, one shot. Its socket, `self.socket`, is found by path, in whatever network namespace."""
+
+    def run(self, *words, **kwargs):
+        return subprocess.run([CLI, '--socket', self.socket, *map(str, words)], capture_output=True, text=True,
+                              timeout=30, **kwargs)
+
+    def command(self, *words):
+        done = self.run(*words)
+        if done.returncode != 0:
+            raise CommandFailed(f'{" ".join(map(str, words))}: {done.stderr or done.stdout}')
+        return done.stdout
+
+    def show(self, *words):
+        return json.loads(self.command('show', *words, '--json'))
+
+
+class DataPlane(Commands):
     """Starts with a site file and waits until it takes commands. `under`: words before the program's name."""
 
     def __init__(self, net, folder, site_text, *eal_args, namespace='sci', name='dataplane', under=()):
@@ -44,21 +61,6 @@ class DataPlane:
 
     def log_text(self):
         return pathlib.Path(self.log).read_text()
-
-    # Commands: `margay-cli`, one shot. Its socket is found by path, in whatever network namespace.
-
-    def run(self, *words, **kwargs):
-        return subprocess.run([CLI, '--socket', self.socket, *map(str, words)], capture_output=True, text=True,
-                              timeout=30, **kwargs)
-
-    def command(self, *words):
-        done = self.run(*words)
-        if done.returncode != 0:
-            raise CommandFailed(f'{" ".join(map(str, words))}: {done.stderr or done.stdout}')
-        return done.stdout
-
-    def show(self, *words):
-        return json.loads(self.command('show', *words, '--json'))
 
     def settle(self, seconds=30):
         """Waits until every worker has begun and ended a poll: what commands changed before holds everywhere then."""
