@@ -54,4 +54,28 @@ constexpr std::string_view name_of(Admin a) {
   return "?";
 }
 
+// How many instances are in which state (SCI-118).
+struct HealthSummary {
+  uint32_t healthy = 0, degraded = 0;
+  uint32_t unhealthy = 0;  // UNKNOWN included (D-6)
+  uint32_t unknown = 0;    // how many of those
+
+  constexpr void count(HealthState s) {
+    if (s == HealthState::kHealthy) {
+      ++healthy;
+    } else if (s == HealthState::kDegraded) {
+      ++degraded;
+    } else {
+      ++unhealthy;
+      if (s == HealthState::kUnknown) ++unknown;
+    }
+  }
+  // D-4: HEALTHY, DEGRADED or UNHEALTHY
+  constexpr HealthState sci_health() const {
+    if (healthy > 0) return HealthState::kHealthy;
+    return degraded > 0 ? HealthState::kDegraded : HealthState::kUnhealthy;
+  }
+  bool operator==(const HealthSummary&) const = default;
+};
+
 }  // namespace margay

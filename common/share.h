@@ -5,6 +5,7 @@
 // 28.999..., and 110 is not more than 10 % above 100. Every operation is exact and cannot overflow.
 
 #include <cstdint>
+#include <optional>
 
 namespace margay {
 
@@ -23,10 +24,21 @@ class Share {
     return difference * kOne > billionths_ * base;
   }
 
+  // |part| is at least this share of the whole
+  constexpr bool reached_by(uint32_t part, uint32_t whole) const { return part * kOne >= billionths_ * whole; }
+
   constexpr bool operator==(const Share&) const = default;
 
  private:
   uint64_t billionths_ = 0;
 };
+
+// D-37 and D-48: more than a share of the base or, if given, more than an absolute number, and never below 1. On
+// base 0 every change is more than its share.
+constexpr bool crosses(uint32_t base, uint32_t value, Share share, std::optional<uint32_t> absolute) {
+  const uint32_t difference = base > value ? base - value : value - base;
+  if (difference == 0) return false;
+  return share.exceeded_by(difference, base) || (absolute && difference > *absolute);
+}
 
 }  // namespace margay

@@ -27,26 +27,4 @@ Gas aggregate_gas(std::span<const InstanceInput> instances, Share degradation_fa
   return gas;
 }
 
-void HealthSummary::count(HealthState s) {
-  switch (s) {
-    case HealthState::kHealthy:
-      ++healthy;
-      break;
-    case HealthState::kDegraded:
-      ++degraded;
-      break;
-    case HealthState::kUnknown:
-      ++unknown;
-      [[fallthrough]];
-    case HealthState::kUnhealthy:
-      ++unhealthy;
-      break;
-  }
-}
-
-HealthState HealthSummary::sci_health() const {
-  if (healthy > 0) return HealthState::kHealthy;
-  return degraded > 0 ? HealthState::kDegraded : HealthState::kUnhealthy;
-}
-
 }  // namespace margay::control

@@ -48,14 +48,4 @@ struct Gas {
 };
 Gas aggregate_gas(std::span<const InstanceInput> instances, Share degradation_factor, Share safety_margin);
 
-struct HealthSummary {
-  uint32_t healthy = 0, degraded = 0;
-  uint32_t unhealthy = 0;  // UNKNOWN included
-  uint32_t unknown = 0;    // how many of those
-
-  void count(HealthState s);
-  HealthState sci_health() const;  // D-4: HEALTHY, DEGRADED or UNHEALTHY
-  bool operator==(const HealthSummary&) const = default;
-};
-
 }  // namespace margay::control

@@ -11,16 +11,12 @@
 #include <vector>
 
 #include "common/histogram.h"
+#include "common/time_point.h"
 #include "control/sci/health.h"
 #include "control/sci/metrics.h"
 #include "control/sci/report.h"
 
 namespace margay::control {
-
-struct Time {
-  Nanoseconds monotonic = 0;
-  int64_t unix_ms = 0;  // for the time stamps of reports, nothing else
-};
 
 // ---- events
 

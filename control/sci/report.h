@@ -87,11 +87,11 @@ struct Report {
   // optional metrics.
   bool full = false;
   Trigger trigger{};
-  Triggers reasons;  // all that met here
+  Triggers reasons = {};  // all that met here
   Nanoseconds reporting_interval = 0;
-  std::optional<Nanoseconds> ledger_age;
-  SciState state;
-  std::vector<SecurityEvent> security_events;
+  std::optional<Nanoseconds> ledger_age = {};
+  SciState state = {};
+  std::vector<SecurityEvent> security_events = {};
   uint64_t security_events_dropped = 0;  // for want of space: kSecurityEventsMax
 };
 inline constexpr size_t kSecurityEventsMax = 32;  // a report

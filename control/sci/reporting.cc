@@ -42,12 +42,6 @@ uint64_t next_epoch(std::optional<uint64_t> persisted, int64_t start_unix_ms) {
   return std::max(persisted.value_or(0) + (can_grow ? 1 : 0), start);
 }
 
-bool crosses(uint32_t base, uint32_t value, Share share, std::optional<uint32_t> absolute) {
-  const uint32_t difference = base > value ? base - value : value - base;
-  if (difference == 0) return false;
-  return share.exceeded_by(difference, base) || (absolute && difference > *absolute);
-}
-
 ReportingInterface::ReportingInterface(const SciSpec& config, uint64_t epoch, Nanoseconds now)
     : csci_id_(config.csci_id),
       cs_id_(config.cs_id),

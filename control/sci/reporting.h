@@ -21,10 +21,6 @@ namespace margay::control {
 // Never goes back, whatever was persisted and whatever the wall clock says (D-14).
 uint64_t next_epoch(std::optional<uint64_t> persisted, int64_t start_unix_ms);
 
-// D-37 and D-48: more than a share of the base or, if given, more than an absolute number, and never below 1. On
-// base 0 every change is more than its share.
-bool crosses(uint32_t base, uint32_t value, Share share, std::optional<uint32_t> absolute);
-
 class ReportingInterface {
  public:
   ReportingInterface(const SciSpec& config, uint64_t epoch, Nanoseconds now);
