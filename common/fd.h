@@ -25,6 +25,7 @@ class Fd {
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void reset() { *this = Fd(); }
+  int release() { return std::exchange(fd_, -1); }  // closed by whoever takes it
 
  private:
   int fd_ = -1;

@@ -11,9 +11,6 @@
 
 namespace margay::control {
 
-// Blocks the signals for this thread and all that it makes; run_control() takes them. First thing in main.
-void hold_signals();
-
 // Until `shutdown`, a signal, or the end of the foreground shell.
 Result<void> run_control(SiteSpec spec, const Options& options);
 

@@ -2,18 +2,17 @@
 #include "control/epoch_store.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 
 #include <spdlog/spdlog.h>
 
 #include "common/fd.h"
+#include "control/durable_file.h"
 #include "control/sci/reporting.h"
 
 namespace margay::control {
@@ -30,20 +29,10 @@ std::optional<uint64_t> parse(std::string_view text) {
   return whole && epoch <= kEpochMax ? std::optional(epoch) : std::nullopt;
 }
 
-bool replace(const std::string& directory, const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".new";
-  const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return false;
-  if (::fsync(file.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) return false;
-  const Fd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return folder && ::fsync(folder.get()) == 0;
-}
-
 }  // namespace
 
-EpochStore::EpochStore(const std::string& state_directory)
-    : directory_(state_directory), path_(state_directory + "/epoch") {
-  ::mkdir(directory_.c_str(), 0755);
+EpochStore::EpochStore(const std::string& state_directory, const std::string& name)
+    : path_(state_directory + "/" + name) {
   const Fd file(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file && errno == ENOENT) return;
   char text[32];
@@ -60,13 +49,9 @@ uint64_t EpochStore::next(int64_t unix_ms) {
 }
 
 void EpochStore::write(uint64_t epoch) {
-  if (replace(directory_, path_, std::to_string(epoch) + "\n")) {
-    told_ = false;
-    return;
-  }
-  const char* why = std::strerror(errno);
-  if (!told_) spdlog::warn("msg=\"the epoch cannot be kept\" file={} why={:?}", path_, why);
-  told_ = true;
+  const auto written = replace_file(path_, std::to_string(epoch) + "\n");
+  if (!written && !told_) spdlog::warn("msg=\"the epoch cannot be kept\" why={:?}", written.error().message);
+  told_ = !written;
 }
 
 }  // namespace margay::control

@@ -15,6 +15,7 @@
 #include "control/options.h"
 #include "control/replay_main.h"
 #include "control/site_reader.h"
+#include "control/waker.h"
 
 namespace margay::control {
 namespace {

@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/service.h"
 
-#include <time.h>
-
+#include <algorithm>
+#include <chrono>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
-#include "common/monotonic.h"
 #include "control/record/wire.h"
 
 namespace margay::control {
-namespace {
-
-int64_t unix_milliseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
-}
-
-}  // namespace
-
-Time read_clocks() { return {.monotonic = monotonic_now(), .unix_ms = unix_milliseconds()}; }
-
 Site::Parts Service::parts() {
   Site::Parts parts;
   parts.ask = [this](const Prober::Question& question) { questions_.push_back(question); };
-  parts.report = [this](const Report& report) { lines_.write(json_line(report)); };
+  parts.report = [this](const Report& report) { reported(report); };
   parts.samples = [this](const SciSpec& sci, const std::string& si_id, const std::vector<Series>& series) {
     return samples_.make(sci, si_id, series);
   };
@@ -42,6 +30,16 @@ Site::Parts Service::parts() {
   return parts;
 }
 
+void Service::reported(const Report& report) {
+  lines_.write(json_line(report));
+  if (agent_) agent_->report(report, now_);
+  if (streams_) streams_->report(report);
+}
+
+void Service::want_report(const std::string& csci_id) {
+  if (site_->scis().count(csci_id) > 0) site_->tell(csci_id, Pull{}, now_);
+}
+
 void Service::handled(const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at) {
   statistics_.handled(csci_id, event, actions, site_->scis().at(csci_id).next_due(), at.monotonic);
   if (!recorder_.on()) return;
@@ -52,7 +50,8 @@ void Service::handled(const std::string& csci_id, const Event& event, const std:
 
 SiteNumbers Service::numbers() const {
   const DataPlaneLink::Status& link = site_->link().status();
-  return {.data_plane_connected = link.connected,
+  return {.has_data_plane = !site_->spec().site.control_socket.empty(),
+          .data_plane_connected = link.connected,
           .data_plane_alive = link.alive,
           .connections = link.connections,
           .generation = site_->plan().generation(),
@@ -71,22 +70,47 @@ Result<std::unique_ptr<Service>> Service::make(SiteSpec spec, int epoll, const s
     if (auto opened = service->recorder_.open(recording); !opened) return in("--record", opened.error());
   }
   std::random_device random;
-  const uint64_t seed = uint64_t{random()} << 32 | random();
-  auto site = Site::make(std::move(spec), service->parts(), seed, epoll, read_clocks().monotonic);
+  service->seed_ = uint64_t{random()} << 32 | random();
+  service->epoll_ = epoll;
+  service->now_ = read_clocks();
+  auto site = Site::make(std::move(spec), service->parts(), service->seed_, epoll, service->now_.monotonic);
   if (!site) return site.error();
   service->site_ = std::move(*site);
+  if (auto joined = service->join(); !joined) return joined.error();
   return service;
 }
 
+// The C-SMA here, and those elsewhere.
+Result<void> Service::join() {
+  const SiteSpec& spec = site_->spec();
+  auto streams = ReportStreams::open(spec, seed_, epoll_, now_.monotonic);
+  if (!streams) return in(spec.site.file, streams.error());
+  streams_ = std::move(*streams);
+  if (!spec.c_sma) return {};
+  auto agent = Agent::make(
+      spec, [this](const std::string& csci_id) { want_report(csci_id); }, seed_, epoll_, now_);
+  if (!agent) return in(spec.site.file, agent.error());
+  agent_ = std::move(*agent);
+  return {};
+}
+
+Nanoseconds Service::next_due() const {
+  const Nanoseconds agent = agent_ ? agent_->next_due() : kNever;
+  return std::min({site_->next_due(), streams_->next_due(), agent});
+}
+
 void Service::turn() {
+  now_ = read_clocks();
   lines_.flush();
-  site_->turn(read_clocks());
+  site_->turn(now_);
+  streams_->turn(now_, [this](const std::string& csci_id) { want_report(csci_id); });
+  if (agent_) agent_->turn(now_);
   for (const Prober::Question& question : std::exchange(questions_, {})) prober_.ask(question);
 }
 
 void Service::answer(const std::vector<Prober::Answer>& answers) {
-  const Time now = read_clocks();
-  for (const Prober::Answer& a : answers) site_->answer(a, now);
+  now_ = read_clocks();
+  for (const Prober::Answer& a : answers) site_->answer(a, now_);
 }
 
 Result<std::vector<std::string>> Service::reload() {
@@ -105,16 +129,34 @@ Result<std::vector<std::string>> Service::take_over() {
   if (!next) return next.error();
   ReportLines lines;
   if (auto opened = lines.open(next->reports); !opened) return opened.error();
-  auto changes = site_->reload(std::move(*next), read_clocks());
-  if (changes) {
-    lines_.take_place(std::move(lines));
-    statistics_.keep(site_->spec().scis);
+  now_ = read_clocks();
+  std::unique_ptr<ReportStreams> streams;
+  if (next->reports_to != site_->spec().reports_to) {
+    auto opened = ReportStreams::open(*next, seed_, epoll_, now_.monotonic);
+    if (!opened) return opened.error();
+    streams = std::move(*opened);
   }
+  auto links = agent_ ? agent_->prepare(*next, now_) : Result<std::optional<Agent::Links>>(std::nullopt);
+  if (!links) return links.error();
+  auto changes = site_->reload(std::move(*next), now_);
+  if (!changes) return changes;
+  if (streams) streams_ = std::move(streams);
+  if (agent_) agent_->reload(site_->spec(), std::move(*links), now_);
+  lines_.take_place(std::move(lines));
+  statistics_.keep(site_->spec().scis);
   return changes;
 }
 
 void Service::finish() {
-  site_->stop(read_clocks());
+  now_ = read_clocks();
+  site_->stop(now_);
+  // The last reports are to arrive: a C-SMA elsewhere learns from them that the SCI ended in order.
+  const Nanoseconds give_up = now_.monotonic + kSecond;
+  for (; !streams_->settled() && now_.monotonic < give_up; now_ = read_clocks()) {
+    streams_->turn(now_, [](const std::string&) {});
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (agent_) agent_->stop(now_);
   lines_.flush();
 }
 

@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "control/agent/agent.h"
+#include "control/clocks.h"
 #include "control/collection/http/prober.h"
 #include "control/collection/http/samples.h"
+#include "control/collection/report_streams.h"
 #include "control/http/metrics_page.h"
 #include "control/record/recorder.h"
 #include "control/report_lines.h"
@@ -17,9 +20,6 @@
 #include "control/statistics.h"
 
 namespace margay::control {
-
-// What the clocks say.
-Time read_clocks();
 
 class Service {
  public:
@@ -42,15 +42,25 @@ class Service {
   // The last reports.
   void finish();
 
+  // When a turn is wanted, unless something comes before.
+  Nanoseconds next_due() const;
+
   Site& site() { return *site_; }
   const Site& site() const { return *site_; }
   const ReportLines& reports() const { return lines_; }
   const Statistics& statistics() const { return statistics_; }
   SiteNumbers numbers() const;
+  // nullptr: no C-SMA runs here
+  Agent* agent() { return agent_.get(); }
+  const Agent* agent() const { return agent_.get(); }
+  const ReportStreams& streams() const { return *streams_; }
 
  private:
   Service() = default;
   Site::Parts parts();
+  Result<void> join();
+  void reported(const Report& report);
+  void want_report(const std::string& csci_id);
   void handled(const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at);
   Result<std::vector<std::string>> take_over();
 
@@ -61,6 +71,11 @@ class Service {
   Statistics statistics_;
   Recorder recorder_;
   std::unique_ptr<Site> site_;
+  std::unique_ptr<Agent> agent_;
+  std::unique_ptr<ReportStreams> streams_;
+  uint64_t seed_ = 0;
+  int epoll_ = -1;
+  Time now_;  // of this turn, or command
   bool stopping_ = false;
 };
 

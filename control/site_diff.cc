@@ -33,9 +33,16 @@ class Differ {
         [&](auto what) { add(sci(what), "added"); },
         [&](size_t i, size_t j) {
           compare_sci(now.scis[i], next.scis[j]);
+          const std::string& csci_id = now.scis[i].csci_id;
+          const auto to = [&](const SiteSpec& spec) {
+            const auto found = spec.reports_to.find(csci_id);
+            return found == spec.reports_to.end() ? ReportsTo{} : found->second;
+          };
+          compare(sci(csci_id) + ".reports_to", to(now) == to(next));
           compare_policy(now.site.scis[i], next.site.scis[j]);
           compare_instances(now.site.scis[i], next.site.scis[j]);
         });
+    if (now.c_sma && next.c_sma) compare_c_sma(*now.c_sma, *next.c_sma);
     return std::move(lines_);
   }
 
@@ -56,6 +63,16 @@ class Differ {
     compare(at + "price", a.price == b.price);
     compare(at + "reputation", a.reputation == b.reputation);
     compare(at + "security_level", a.security_level == b.security_level);
+  }
+
+  void compare_c_sma(const CSmaSpec& a, const CSmaSpec& b) {
+    compare("c_sma.accept", a.core.accept == b.core.accept);
+    compare("c_sma.validation", a.core.validation == b.core.validation);
+    compare("c_sma.cache", a.core.cache == b.core.cache);
+    compare("c_sma.self_doubt", a.core.self_doubt == b.core.self_doubt);
+    compare("c_sma.transform", a.core.transform == b.core.transform);
+    compare("c_sma.updates", a.core.updates == b.core.updates);
+    compare("c_sma.c_ps", a.c_ps == b.c_ps);
   }
 
   void compare_policy(const SciConfig& a, const SciConfig& b) {

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kPathBytesMax = 4095;
 constexpr size_t kSocketBytesMax = 107;  // sockaddr_un, with its zero
 
-constexpr Word<std::optional<Role>> kRoles[] = {{"sci", Role::kSci}, {"both", Role::kBoth}, {"c-sma", std::nullopt}};
+constexpr Word<Role> kRoles[] = {{"sci", Role::kSci}, {"c-sma", Role::kCSma}, {"both", Role::kBoth}};
 
 void read_http(const Field& http, std::optional<AddressPort>& listen) {
   std::string text;
@@ -53,16 +53,7 @@ void check_paths(const Field& control, const SiteSpec& spec, const std::string& 
   }
 }
 
-void read_own_parts(const Field& root, SiteSpec& spec, const std::string& site_file) {
-  const Field control = root["control"];
-  read_text(root["state_directory"], kPathBytesMax, spec.state_directory);
-  read_built(control["role"], kRoles, spec.role);
-  read_text(control["cli"], kSocketBytesMax, spec.cli_socket);
-  read_http(control["http"], spec.http_listen);
-  read_reports(control["reports"], spec.reports);
-
-  check_paths(control, spec, site_file);
-
+void read_scis_parts(const Field& root, SiteSpec& spec) {
   const Field data_plane = root["dataplane"]["control"];
   const std::string expected = "the socket of the data plane to join";
   if (!data_plane.present()) {
@@ -73,7 +64,37 @@ void read_own_parts(const Field& root, SiteSpec& spec, const std::string& site_f
   for (size_t i = 0; i < spec.site.scis.size(); ++i) {
     spec.scis.push_back(spec_of(spec.site.scis[i]));
     read_sci(root["scis"][i], spec.scis.back());
+    const Field to = root["scis"][i]["reports_to"];
+    if (to.present()) read_reports_to(to, root["security"], spec.reports_to[spec.scis[i].csci_id]);
   }
+}
+
+void read_own_parts(const Field& root, SiteSpec& spec, const std::string& site_file) {
+  const Field control = root["control"];
+  read_text(root["state_directory"], kPathBytesMax, spec.state_directory);
+  read_enum(control["role"], kRoles, spec.role);
+  read_text(control["cli"], kSocketBytesMax, spec.cli_socket);
+  read_http(control["http"], spec.http_listen);
+  read_reports(control["reports"], spec.reports);
+
+  check_paths(control, spec, site_file);
+
+  if (spec.role != Role::kCSma) read_scis_parts(root, spec);
+  read_security(root["security"], spec.security);
+  const Field c_sma = root["c_sma"];
+  if (spec.role == Role::kCSma) require(c_sma);
+  if (c_sma.present() && spec.role != Role::kSci)
+    read_c_sma(c_sma, root["security"], spec.site.scis, spec.c_sma.emplace());
+  if (spec.role != Role::kCSma) return;
+  spec.site.scis.clear();  // another process runs them
+  spec.site.control_socket.clear();
+}
+
+// A file for the C-SMA alone, which tells of no SCI.
+bool is_without_scis(const YamlNode& tree) {
+  FieldErrors unused("");
+  const Field role = Field(tree, unused)["control"]["role"];
+  return role.present() && role.node()->text == "c-sma" && !tells_of_scis(tree);
 }
 
 }  // namespace
@@ -81,7 +102,7 @@ void read_own_parts(const Field& root, SiteSpec& spec, const std::string& site_f
 Result<SiteSpec> parse_site(std::string_view text, const std::string& file) {
   const auto tree = parse_yaml(text, file);
   if (!tree) return tree.error();
-  auto site = read_site(*tree, file);
+  auto site = is_without_scis(*tree) ? read_site_without_scis(*tree, file) : read_site(*tree, file);
   if (!site) return site.error();
   SiteSpec spec;
   spec.site = std::move(*site);
@@ -122,6 +143,11 @@ std::vector<std::string> needs_restart(const SiteSpec& now, const SiteSpec& next
   compare("control.cli", now.cli_socket == next.cli_socket);
   compare("control.http.listen", listen(now) == listen(next));
   compare("control.reports", now.reports == next.reports);
+  compare("security", now.security == next.security);
+  compare("c_sma", now.c_sma.has_value() == next.c_sma.has_value());
+  if (!now.c_sma || !next.c_sma) return keys;
+  compare("c_sma.identity", now.c_sma->core.identity == next.c_sma->core.identity);
+  compare("c_sma.listen", now.c_sma->listen == next.c_sma->listen);
   return keys;
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 
 // Reads the site file for margay-control: what the data plane reads of it, by the same reader and with the same errors
-// (common/site/site_reader.h), and then what is the SCI's control plane's own. docs/site-file.md lists the keys.
+// (common/site/site_reader.h), and then what is the control plane's own. docs/site-file.md lists the keys. For role
+// c-sma a file need not tell of SCIs.
 //
 // What is returned is complete and consistent. Set-up and reload only; any thread; no exception leaves these functions,
 // whatever the file holds.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,11 +18,13 @@
 #include "common/net.h"
 #include "common/result.h"
 #include "common/site/site_config.h"
+#include "control/c_sma_spec.h"
 #include "control/sci/config.h"
+#include "control/security/config.h"
 
 namespace margay::control {
 
-enum class Role : uint8_t { kSci, kBoth };  // kBoth: the C-SMA is not built yet, so that is kSci
+enum class Role : uint8_t { kSci, kCSma, kBoth };
 
 struct ReportCopies {
   enum class To : uint8_t { kNobody, kStdout, kFile } to = To::kNobody;
@@ -29,8 +33,12 @@ struct ReportCopies {
 };
 
 struct SiteSpec {
-  SiteConfig site;            // its SCIs are what snapshots are made of; has a control_socket
-  std::vector<SciSpec> scis;  // one for each of `site.scis`, in its order
+  // Its SCIs are what snapshots are made of; has a control_socket. For role c-sma without either.
+  SiteConfig site;
+  std::vector<SciSpec> scis;                         // one for each of `site.scis`, in its order
+  std::map<std::string, ReportsTo> reports_to = {};  // by CSCI-ID; of the others reports stay in the process
+  std::optional<CSmaSpec> c_sma = {};                // absent: no C-SMA runs here
+  security::SecurityConfig security = {};
   std::string state_directory = "/var/lib/margay";
   Role role = Role::kBoth;
   std::string cli_socket = "/run/margay/control.sock";

@@ -12,65 +12,21 @@
 #include "control/collection/http/samples.h"
 #include "control/sci/metrics.h"
 #include "control/site_sections.h"
+#include "control/site_values.h"
 
 namespace margay::control {
 namespace {
 
-constexpr Nanoseconds kIntervalMin = 10 * kMillisecond;
-constexpr Nanoseconds kIntervalMax = 24 * 3600 * kSecond;
 constexpr Nanoseconds kReadinessInterval = 30 * kSecond;  // SCI-51
 constexpr Nanoseconds kBatchMax = 60 * kSecond;
 constexpr uint32_t kRunMax = 1000;  // checks in a row
-constexpr double kChangeMax = 400;  // per cent; a Share goes no further
-constexpr uint64_t kRateMax = 1'000'000, kBurstMax = 1'000'000;
-constexpr size_t kUrlBytesMax = 2047, kSeriesBytesMax = 255;
+constexpr size_t kSeriesBytesMax = 255;
 
 constexpr Word<Recovery> kRecovery[] = {{"stepwise", Recovery::kStepwise}, {"direct", Recovery::kDirect}};
 constexpr Word<ComputingTimeMethod> kMethods[] = {{"weighted-mean", ComputingTimeMethod::kWeightedMean},
                                                   {"median", ComputingTimeMethod::kMedian},
                                                   {"p95", ComputingTimeMethod::kP95},
                                                   {"dynamic", ComputingTimeMethod::kDynamic}};
-
-void read_interval(const Field& field, Nanoseconds& out) { read_duration(field, kIntervalMin, kIntervalMax, out); }
-
-void read_share(const Field& field, double max_percent, Share& out) {
-  double share = 0;
-  if (read_percentage(field, 0, max_percent, share)) out = Share{share};
-}
-
-// A number of 0 to 1.
-void read_factor(const Field& field, Share& out) {
-  double factor = 0;
-  if (read_number(field, 0, 1, factor)) out = Share{factor};
-}
-
-// What is wrong with a URL template; empty: nothing.
-std::string url_fault(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
-  const bool has_host = url.starts_with(kScheme) && url.size() > kScheme.size() &&
-                        url.find_first_of("/:?#", kScheme.size()) != kScheme.size();
-  if (!has_host || url.find(' ') != std::string_view::npos) {
-    return "a URL such as http://{address}:{port}/health";
-  }
-  for (size_t at = url.find_first_of("{}"); at != std::string_view::npos; at = url.find_first_of("{}", at)) {
-    const size_t end = url.find('}', at);
-    const std::string_view field = url.substr(at, end == std::string_view::npos ? end : end - at + 1);
-    if (field != "{address}" && field != "{port}") return "no fields but {address} and {port}";
-    at = end + 1;
-  }
-  return {};
-}
-
-void read_url(const Field& field, std::string& out) {
-  std::string url;
-  if (!read_text(field, kUrlBytesMax, url)) return;
-  const std::string expected = url_fault(url);
-  if (expected.empty()) {
-    out = url;
-  } else {
-    field.fail_expected(expected);
-  }
-}
 
 // Of two keys that do not go together: the one that the file says, or else the other one, whose default is at fault.
 void fail_either(const Field& field, const std::string& what, const Field& other, const std::string& what_of_other) {
@@ -198,15 +154,6 @@ void read_computing_time(const Field& field, ComputingTimeConfig& config) {
   read_interval(field["per"], config.period);
 }
 
-void read_bucket(const Field& field, TokenRate& bucket) {
-  uint64_t per_second = 0;
-  if (read_rate(field["rate"], per_second)) {
-    if (per_second > kRateMax) field["rate"].fail_expected("a rate of at most " + std::to_string(kRateMax) + "/s");
-    bucket.spacing = kSecond / per_second;
-  }
-  read_integer(field["burst"], 1, kBurstMax, bucket.burst);
-}
-
 void read_report(const Field& field, ReportConfig& report) {
   read_interval(field["interval"], report.interval);
   read_share(field["gas_change"], kChangeMax, report.gas_change);
@@ -230,7 +177,6 @@ void read_sci(const Field& field, SciSpec& spec) {
   check_freshness(field, spec);
   read_computing_time(field["computing_time"], spec.computing_time);
   read_report(field["report"], spec.report);
-  refuse_not_built(field["reports_to"]);
   read_factor(field["safety_margin"], spec.safety_margin);
   read_level(field["price"], kPriceMax, spec.price);
   read_level(field["reputation"], kTenths, spec.reputation);

@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The sections of an SCI in the site file that are its control plane's (control/site_reader_sci.cc). Reports to the
-// FieldErrors behind `field`.
+// The sections of the site file that are the control plane's, one file each. All report to the FieldErrors behind
+// `field`. REQUIRES: the common reader has passed it.
 
+#include <vector>
+
+#include "common/sci_config.h"
 #include "common/yaml_fields.h"
+#include "control/c_sma_spec.h"
 #include "control/sci/config.h"
+#include "control/security/config.h"
 
 namespace margay::control {
 
-// REQUIRES: `field` has passed the common reader
+// site_reader_sci.cc: an entry of `scis`.
 void read_sci(const Field& field, SciSpec& spec);
+
+// site_reader_c_sma.cc: `c_sma`, and an entry's `reports_to`. `security`: that section, which must be there for TLS.
+// `scis`: those of the file, which need no entry in `accept`.
+void read_c_sma(const Field& field, const Field& security, const std::vector<SciConfig>& scis, CSmaSpec& out);
+void read_reports_to(const Field& field, const Field& security, ReportsTo& out);
+
+// site_reader_security.cc: `security`.
+void read_security(const Field& field, security::SecurityConfig& out);
 
 }  // namespace margay::control

@@ -7,10 +7,14 @@
 namespace margay {
 namespace {
 
-void read_root(const Field& root, SiteConfig& config) {
+void read_top(const Field& root, SiteConfig& config) {
   refuse_unknown_keys(root, {"site", "state_directory", "dataplane", "forwarders", "accelerators", "scis", "control",
                              "c_sma", "cps", "security"});
   read_text(root["site"], kIdBytesMax, config.site);
+}
+
+void read_root(const Field& root, SiteConfig& config) {
+  read_top(root, config);
   if (require(root["dataplane"])) read_dataplane(root["dataplane"], config);
   read_forwarders(root, config);
   refuse_not_built(root["accelerators"]);
@@ -27,6 +31,26 @@ Result<SiteConfig> read_site(const YamlNode& tree, const std::string& file) {
   config.file = file;
   if (is_map(root)) read_root(root, config);
   if (!errors.first()) check_site(root, config);
+  if (errors.first()) return *errors.first();
+  return config;
+}
+
+bool tells_of_scis(const YamlNode& tree) {
+  FieldErrors unused("");
+  const Field root(tree, unused);
+  return root["dataplane"].present() || root["forwarders"].present() || root["scis"].present();
+}
+
+Result<SiteConfig> read_site_without_scis(const YamlNode& tree, const std::string& file) {
+  FieldErrors errors(file);
+  const Field root(tree, errors);
+  SiteConfig config;
+  config.file = file;
+  if (is_map(root)) {
+    read_top(root, config);
+    refuse_not_built(root["accelerators"]);
+    check_other_programs(root);
+  }
   if (errors.first()) return *errors.first();
   return config;
 }

@@ -28,4 +28,9 @@ Result<SiteConfig> parse_site(std::string_view text, const std::string& file);
 // The same of a text that is a tree already, for a program that reads further keys of it.
 Result<SiteConfig> read_site(const YamlNode& tree, const std::string& file);
 
+// For a program that runs no SCI: a file need not tell of any. What it then holds is checked for unknown keys and
+// syntax.
+bool tells_of_scis(const YamlNode& tree);
+Result<SiteConfig> read_site_without_scis(const YamlNode& tree, const std::string& file);
+
 }  // namespace margay

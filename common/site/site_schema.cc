@@ -72,7 +72,8 @@ constexpr Shape kReport[] = {{"interval", Kind::kDuration},
                              {"rate", Kind::kRate},
                              {"burst", Kind::kInteger},
                              map("critical", kBucket)};
-constexpr Shape kReportsTo[] = {{"address", Kind::kText}, {"certificate", Kind::kText}, {"key", Kind::kText}};
+constexpr Shape kReportsTo[] = {
+    {"address", Kind::kText}, {"identity", Kind::kText}, {"certificate", Kind::kText}, {"key", Kind::kText}};
 constexpr Shape kSciParts[] = {
     {"safety_margin", Kind::kShare},       {"price", Kind::kInteger}, {"reputation", Kind::kTenth},
     {"security_level", Kind::kTenth},      map("metrics", kMetrics),  map("health", kHealth),
@@ -149,8 +150,11 @@ constexpr Shape kCSma[] = {{"identity", Kind::kText},
 constexpr Shape kPeer[] = {
     {"identity", Kind::kText}, {"keys", Kind::kFreeMap, kTexts}, {"cs_ids", Kind::kList, kTexts}};
 constexpr Shape kPeers[] = {map("", kPeer)};
-constexpr Shape kCpsServer[] = {
-    {"listen", Kind::kText}, {"c_smas", Kind::kList, kPeers}, {"window", Kind::kDuration}, {"state", Kind::kText}};
+constexpr Shape kCpsServer[] = {{"listen", Kind::kText},
+                                {"cli", Kind::kText},
+                                {"c_smas", Kind::kList, kPeers},
+                                {"window", Kind::kDuration},
+                                {"state", Kind::kText}};
 
 constexpr Shape kSigningKey[] = {{"id", Kind::kText}, {"file", Kind::kText}};
 constexpr Shape kSecurity[] = {{"ca", Kind::kText},

@@ -6,6 +6,23 @@
 
 namespace margay::control {
 
+namespace {
+
+void add_c_sma(CommandTable& table, Service& service) {
+  add_show_sources(table, service);
+  add_show_cache(table, service);
+  add_show_site(table, service);
+  add_show_updates(table, service);
+  add_show_c_ps(table, service);
+  add_show_quarantine(table, service);
+  add_show_audit(table, service);
+  add_explain(table, service);
+  add_reconnect(table, service);
+  add_quarantine(table, service);
+}
+
+}  // namespace
+
 void register_commands(CommandTable& table, Service& service) {
   add_kinds(table, service);
   add_show_health(table, service);
@@ -13,6 +30,8 @@ void register_commands(CommandTable& table, Service& service) {
   add_show_report(table, service);
   add_show_table(table, service);
   add_show_checks(table, service);
+  add_show_reports_to(table, service);
+  if (service.agent() != nullptr) add_c_sma(table, service);
   add_drain(table, service);
   add_reload(table, service);
   add_shutdown(table, service);

@@ -18,6 +18,18 @@ void add_show_metrics(CommandTable& table, Service& service);
 void add_show_report(CommandTable& table, Service& service);
 void add_show_table(CommandTable& table, Service& service);
 void add_show_checks(CommandTable& table, Service& service);
+void add_show_reports_to(CommandTable& table, Service& service);
+// REQUIRES, up to quarantine: a C-SMA runs here
+void add_show_sources(CommandTable& table, Service& service);
+void add_show_cache(CommandTable& table, Service& service);
+void add_show_site(CommandTable& table, Service& service);
+void add_show_updates(CommandTable& table, Service& service);
+void add_show_c_ps(CommandTable& table, Service& service);
+void add_show_quarantine(CommandTable& table, Service& service);
+void add_show_audit(CommandTable& table, Service& service);
+void add_explain(CommandTable& table, Service& service);
+void add_reconnect(CommandTable& table, Service& service);
+void add_quarantine(CommandTable& table, Service& service);
 void add_drain(CommandTable& table, Service& service);
 void add_reload(CommandTable& table, Service& service);
 void add_shutdown(CommandTable& table, Service& service);

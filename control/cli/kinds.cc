@@ -35,6 +35,11 @@ void add_kinds(CommandTable& table, Service& service) {
   table.add_kind({.name = "SI-ID",
                   .expected = "the SI-ID of an instance of that SCI",
                   .names = [&service](auto before) { return instance_names(service, before); }});
+  table.add_kind({.name = "SOURCE", .expected = "the CSCI-ID of an SCI that may report", .names = [&service](auto) {
+                    Names names;
+                    for (const auto& accepted : service.agent()->spec().core.accept) names.push_back(accepted.csci_id);
+                    return names;
+                  }});
 }
 
 std::vector<std::string> chosen_scis(Service& service, const Arguments& arguments) {

@@ -3,57 +3,19 @@
 
 #include <prometheus/text_serializer.h>
 
-#include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <utility>
+
+#include "control/http/family.h"
 
 namespace margay::control {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Labels = std::vector<ClientMetric::Label>;
 
 constexpr HealthState kStates[] = {HealthState::kHealthy, HealthState::kDegraded, HealthState::kUnhealthy,
                                    HealthState::kUnknown};
-
-std::string lower(std::string_view word) {
-  std::string text(word);
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
-double seconds(Nanoseconds time) { return static_cast<double>(time) / static_cast<double>(kSecond); }
-
-class Family {
- public:
-  Family(const char* name, const char* help, MetricType type) : family_{name, help, type, {}} {}
-
-  void add(Labels labels, double value) {
-    ClientMetric& metric = make(std::move(labels));
-    (family_.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-  }
-  void add(Labels labels, uint64_t value) { add(std::move(labels), static_cast<double>(value)); }
-  void add(Labels labels, const Histogram& histogram) {
-    ClientMetric& metric = make(std::move(labels));
-    metric.summary.sample_count = histogram.count();
-    metric.summary.sample_sum = seconds(histogram.sum);
-  }
-  // A family without a series is not shown.
-  void move_to(std::vector<MetricFamily>& families) {
-    if (!family_.metric.empty()) families.push_back(std::move(family_));
-  }
-
- private:
-  ClientMetric& make(Labels labels) {
-    ClientMetric& metric = family_.metric.emplace_back();
-    metric.label = std::move(labels);
-    return metric;
-  }
-  MetricFamily family_;
-};
 
 void collect_scis(const std::map<std::string, Sci>& scis, std::vector<MetricFamily>& out) {
   Family gas("margay_sci_gas", "Global Available Slots", MetricType::Gauge);
@@ -147,6 +109,10 @@ void collect_site(const SiteNumbers& site, std::vector<MetricFamily>& out) {
     family.add({}, value);
     family.move_to(out);
   };
+  one("margay_report_lines_total", "Reports written as JSON lines", MetricType::Counter, site.report_lines);
+  one("margay_report_lines_lost_total", "Reports that could not be written", MetricType::Counter,
+      site.report_lines_lost);
+  if (!site.has_data_plane) return;
   one("margay_data_plane_connected", "1 while its socket is open", MetricType::Gauge, site.data_plane_connected);
   one("margay_data_plane_up", "1 while it is there and its workers make progress", MetricType::Gauge,
       site.data_plane_alive);
@@ -155,9 +121,6 @@ void collect_site(const SiteNumbers& site, std::vector<MetricFamily>& out) {
   one("margay_table_acked_generation", "The last one that every worker has passed", MetricType::Gauge, site.acked);
   one("margay_table_taken_total", "Snapshots that the data plane took", MetricType::Counter, site.taken);
   one("margay_table_refused_total", "Snapshots that the data plane refused", MetricType::Counter, site.refused);
-  one("margay_report_lines_total", "Reports written as JSON lines", MetricType::Counter, site.report_lines);
-  one("margay_report_lines_lost_total", "Reports that could not be written", MetricType::Counter,
-      site.report_lines_lost);
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ TrafficNumbers traffic_of(std::span<const WorkerCounters> workers);
 
 // Of the site as a whole.
 struct SiteNumbers {
+  bool has_data_plane = true;  // role c-sma: none is meant to be there
   bool data_plane_connected = false, data_plane_alive = false;
   uint64_t connections = 0;
   uint64_t generation = 0, acked = 0, taken = 0, refused = 0;

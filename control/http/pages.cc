@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "control/http/agent_metrics.h"
 #include "control/http/metrics_page.h"
 
 namespace margay::control {
@@ -14,18 +15,21 @@ HttpServer::Answer metrics(const Service& service, std::mutex& turn) {
   {
     const std::lock_guard lock(turn);
     families = collect(service.site().scis(), service.statistics(), service.numbers());
+    if (service.agent() != nullptr) collect_agent(*service.agent(), families);
   }
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = text_of(families)};
 }
 
-// 503 without a data plane whose workers make progress.
+// 503 without a data plane whose workers make progress, where there is to be one.
 HttpServer::Answer health(const Service& service, std::mutex& turn) {
   DataPlaneLink::Status link;
+  bool needed = true;
   {
     const std::lock_guard lock(turn);
     link = service.site().link().status();
+    needed = !service.site().spec().site.control_socket.empty();
   }
-  const bool well = link.connected && link.alive;
+  const bool well = !needed || (link.connected && link.alive);
   nlohmann::ordered_json body = {{"status", well ? "ok" : "data plane lost"}};
   if (!well) body["why"] = link.why;
   return {.status = well ? 200u : 503u,

@@ -7,6 +7,7 @@
 // clock beyond the years 1 to 9999 stops there.
 
 #include <string>
+#include <string_view>
 
 #include "common/result.h"
 #include "control/sci/events.h"
@@ -42,6 +43,12 @@ void to_wire(const Event& event, Time at, v1::Record& out);
 void to_wire(const Action& action, Time at, v1::Record& out);
 
 void put_time(Time at, v1::Record& out);
+
+// A report as an SCI sent it. A health that is not known here is UNHEALTHY. What the values may be is for the Validator
+// to say.
+Result<Report> report_of(const v1::Report& report);
+// The same in Protobuf's JSON mapping.
+Result<Report> report_of_json(std::string_view text);
 
 Result<Time> time_of(const v1::Record& record);
 Result<SciSpec> config_of(const v1::SciConfig& config);

@@ -58,6 +58,7 @@ DataPlaneLink::DataPlaneLink(std::string path, TablePlan& plan, int epoll, Nanos
     : path_(std::move(path)), plan_(plan), epoll_(epoll), started_(now), retry_at_(now) {}
 
 DataPlaneLink::Turn DataPlaneLink::poll(Nanoseconds now) {
+  if (path_.empty()) return {};
   turn_ = {};
   if (!there_ && !calling_ && now >= retry_at_) call(now);
   if (calling_) welcome(now);
@@ -68,6 +69,7 @@ DataPlaneLink::Turn DataPlaneLink::poll(Nanoseconds now) {
 }
 
 Nanoseconds DataPlaneLink::next_due() const {
+  if (path_.empty()) return kNever;
   if (calling_) return give_up_at_;
   if (!there_) return told_lost_ ? retry_at_ : std::min(retry_at_, started_ + kPatience);
   return plan_.pending() ? std::min(look_at_, commit_at_) : look_at_;

@@ -51,7 +51,8 @@ class DataPlaneLink {
     std::string last_refusal;
   };
 
-  // `epoll`: told of every socket that is to be read, -1: nobody. REQUIRES: the plan outlives the link.
+  // An empty path: there is none, and nobody is called. `epoll`: told of every socket that is to be read, -1: nobody.
+  // REQUIRES: the plan outlives the link.
   DataPlaneLink(std::string path, TablePlan& plan, int epoll, Nanoseconds now);
 
   // What happened since.

@@ -15,8 +15,11 @@ import subprocess
 import sys
 
 RTE = r"(.*/)?rte_\w+\.h$"
-IMPURE = r"common/(rcu|log)\.h$|.*/(urcu|spdlog|fmt|yaml-cpp|nlohmann)[-./]"
+LIBRARIES = r"common/(rcu|log)\.h$|.*/(spdlog|fmt|yaml-cpp|nlohmann|openssl|boost|curl)[-./]"
+IMPURE = LIBRARIES + r"|.*/urcu[-./]"
 PROTOBUF = r".*\.pb\.h$|(.*/)?google/protobuf/"
+GRPC = r".*\.grpc\.pb\.h$|(.*/)?grpc(pp)?/"
+OPENSSL = r"(.*/)?openssl/"
 # (files that the wall stands around, what they must not read, in words)
 WALLS = (
     (r"(?!dataplane/dpdk/|bench/|tests/eal/)", RTE, "only dataplane/dpdk, the benches and the EAL tests may use DPDK"),
@@ -25,7 +28,24 @@ WALLS = (
     (r"control/", r"dataplane/", "control does not depend on the data plane"),
     (r"control/sci/", r"control/(?!sci/)", "the SCI's decisions depend on nothing else of control"),
     (r"control/sci/", IMPURE, "the SCI's decisions are pure: no RCU, no log, no other library"),
-    (r"(common|dataplane|control/sci)/", PROTOBUF, "only the adapters of the control plane may use Protobuf"),
+    (r"control/cps/core/", r"control/(?!cps/core/|northbound/core/)",
+     "a C-PS's decisions depend on its protocol alone"),
+    (r"control/cps/core/", IMPURE, "a C-PS's decisions are pure: no RCU, no log, no other library"),
+    (r"(common|dataplane|control/(?!rpc/))", GRPC, "only control/rpc may use gRPC"),
+    (r"(common/(?!audit/)|dataplane|control/(?!rpc/|security/))", OPENSSL,
+     "only control/{security,rpc} and the audit log's chain may use OpenSSL"),
+    (r"control/(security|rpc)/", r"control/(?!security/|rpc/)", "security and transport depend on nobody"),
+    (r"control/security/", r"control/rpc/", "security does not depend on transport"),
+    (r"control/c_sma/", LIBRARIES, "the C-SMA's decisions are pure: no log, no other library"),
+    (r"control/c_sma/(?!entry_table\.cc)", r".*/urcu[-./]",
+     "the C-SMA's decisions are pure: RCU in the cache's table alone"),
+    (r"control/c_sma/", r"control/(?!c_sma/|northbound/core/|sci/(report|aggregate|computing_time|config)\.h$)",
+     "the C-SMA's decisions know reports, rows and nothing else of control"),
+    (r"control/northbound/core/", r"control/(?!northbound/core/|c_sma/(config|metric_definitions)\.h$)",
+     "the northbound's decisions know nothing else of control"),
+    (r"control/northbound/core/", IMPURE, "the northbound's decisions are pure: no RCU, no log, no other library"),
+    (r"(common|dataplane|control/(sci|c_sma|northbound/core|cps/core))/", PROTOBUF,
+     "only the adapters of the control plane may use Protobuf"),
     (r"dataplane/core/", r"dataplane/(?!core/)", "the core depends on nothing else of the data plane"),
     (r"dataplane/core/", IMPURE, "the core is pure: no RCU, no log, no other library"),
     (r"dataplane/cli/", r"dataplane/(dpdk|replay)/", "commands know ports through PortInspector alone"),
@@ -85,6 +105,13 @@ def try_itself():
         ("control/sci/sci.cc", "../control/sci/health.h"),
         ("control/agent.cc", "../control/sci/health.h"),
         ("control/record/wire.cc", "proto/margay/v1/report.pb.h"),
+        ("control/rpc/server.cc", "/usr/include/grpcpp/grpcpp.h"),
+        ("control/rpc/server.cc", "../control/security/trust.h"),
+        ("control/security/trust.cc", "/usr/include/openssl/x509.h"),
+        ("common/audit/chain.cc", "/usr/include/openssl/sha.h"),
+        ("control/c_sma/c_sma.cc", "../control/sci/report.h"),
+        ("control/c_sma/c_sma.cc", "../control/northbound/core/row.h"),
+        ("control/c_sma/entry_table.cc", "/usr/include/x86_64-linux-gnu/urcu/rculfhash.h"),
     )
     forbidden = (
         ("dataplane/worker.cc", "/usr/include/dpdk/rte_mbuf.h"),
@@ -98,8 +125,25 @@ def try_itself():
         ("control/sci/sci.cc", "../common/log.h"),
         ("control/sci/sci.cc", "/usr/include/nlohmann/json.hpp"),
         ("control/sci/sci.cc", "proto/margay/v1/report.pb.h"),
+        ("control/c_sma/c_sma.cc", "../control/sci/sci.h"),
+        ("control/c_sma/c_sma.cc", "../control/northbound/session.h"),
+        ("control/c_sma/c_sma.cc", "../common/log.h"),
+        ("control/c_sma/metric_cache.cc", "/usr/include/x86_64-linux-gnu/urcu/rculfhash.h"),
+        ("control/c_sma/entry_table.cc", "/usr/include/spdlog/spdlog.h"),
+        ("control/c_sma/entry_table.cc", "../common/rcu.h"),
+        ("control/c_sma/c_sma.cc", "proto/margay/v1/report.pb.h"),
+        ("control/c_sma/c_sma.cc", "/usr/include/openssl/evp.h"),
+        ("control/northbound/core/row.cc", "../control/c_sma/c_sma.h"),
+        ("control/northbound/core/row.cc", "/usr/include/urcu/map/urcu-qsbr.h"),
+        ("control/northbound/core/row.cc", "/usr/include/grpcpp/grpcpp.h"),
         ("common/net.cc", "/usr/include/google/protobuf/message.h"),
         ("dataplane/worker.cc", "/usr/include/google/protobuf/message.h"),
+        ("control/site.cc", "/usr/include/grpcpp/grpcpp.h"),
+        ("control/site.cc", "proto/margay/v1/collection.grpc.pb.h"),
+        ("control/security/trust.cc", "/usr/include/grpc/grpc.h"),
+        ("control/site.cc", "/usr/include/openssl/x509.h"),
+        ("control/rpc/server.cc", "../control/site.h"),
+        ("control/security/trust.cc", "../control/rpc/server.h"),
         ("dataplane/core/parse.cc", "../dataplane/worker.h"),
         ("dataplane/core/parse.cc", "../common/rcu.h"),
         ("dataplane/core/parse.cc", "/usr/include/urcu/map/urcu-qsbr.h"),
@@ -121,7 +165,8 @@ def main():
     text = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, text=True, stdout=subprocess.PIPE).stdout
     objects = read_deps(text, build, source)
     # An empty record would let anything pass.
-    for folder in ("common/", "control/sci/", "dataplane/core/", "dataplane/dpdk/"):
+    for folder in ("common/", "control/c_sma/", "control/northbound/core/", "control/sci/", "dataplane/core/",
+                   "dataplane/dpdk/"):
         if not any(unit.startswith(folder) for unit, _ in objects):
             sys.exit(f"{build}: no object of {folder} has been built")
     headers = own_includes(source)

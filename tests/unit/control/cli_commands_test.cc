@@ -248,7 +248,7 @@ TEST_F(ControlCommands, ShutdownAndWords) {
   EXPECT_TRUE(run("version").starts_with("margay-control "));
   EXPECT_EQ(run("show health sci 192.0.2.30:80"),
             "17: expected the CSCI-ID of an SCI, one of: 192.0.2.10:80 192.0.2.20:80, not '192.0.2.30:80'");
-  EXPECT_EQ(run("show flows"), "6: expected one of: health metrics report table checks");
+  EXPECT_EQ(run("show flows"), "6: expected one of: health metrics report table checks reports-to");
   EXPECT_NE(run("help drain").find("drain CSCI-ID SI-ID"), std::string::npos) << run("help drain");
 }
 

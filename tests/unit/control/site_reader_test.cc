@@ -265,6 +265,8 @@ TEST(ControlSiteReader, NeedsRestartForWhatIsTakenOnce) {
   EXPECT_EQ(keys(section("state_directory: /x\n")), Keys{"state_directory"});
   EXPECT_EQ(keys(section("control: {role: sci, cli: /x, http: {listen: \"127.0.0.1:1\"}, reports: stdout}\n")),
             (Keys{"control.role", "control.cli", "control.http.listen", "control.reports"}));
+  EXPECT_EQ(keys(section("security: {ca: a, certificate: b, key: c}\nc_sma: {identity: x}\n")),
+            (Keys{"security", "c_sma"}));
   EXPECT_EQ(keys(replaced(joining(kSiteText), "edge-1", "edge-2")), Keys{"site"});
   EXPECT_EQ(keys(replaced(joining(kSiteText), "dataplane.sock", "other.sock")), Keys{"dataplane.control"});
 }
@@ -283,9 +285,12 @@ TEST(ControlSiteReader, ReadsTheReferenceFile) {
                                                                   {"on-overflow   ", "off   "},
                                                                   {", new_connections_per_source: 200/s", ""},
                                                                   {", accelerator: gpu-0}", "}"},
-                                                                  {"    reports_to:", "    # reports_to:"}}) {
+                                                                  {"  pull: []", "  # pull: []"},
+                                                                  {"  policies:", "  # policies:"},
+                                                                  {"  maintenance_windows:", "  # windows:"}}) {
     text = replaced(text, from, to);
   }
+  for (size_t at; (at = text.find("    - \"IF ")) != std::string::npos;) text.replace(at, 5, "    # ");
   const SiteSpec spec = good(text);
   EXPECT_EQ(spec.role, Role::kBoth);
   EXPECT_EQ(spec.reports.to, ReportCopies::To::kStdout);
@@ -294,6 +299,14 @@ TEST(ControlSiteReader, ReadsTheReferenceFile) {
   EXPECT_EQ(h.performance->error_rate, Share{0.05});
   EXPECT_EQ(spec.scis[0].report, ReportConfig{});  // its values are the defaults
   EXPECT_EQ(spec.scis[0].price, 10u);
+  EXPECT_EQ(spec.reports_to.at("192.0.2.10:80").address, "127.0.0.1:7443");
+  EXPECT_EQ(spec.security.signing_key->id, "k1");
+  EXPECT_EQ(spec.c_sma->listen, "0.0.0.0:7443");
+  EXPECT_EQ(spec.c_sma->core.accept, (std::vector<c_sma::AcceptedSci>{{"192.0.2.10:80", "ARS", 2000}}));
+  EXPECT_EQ(spec.c_sma->core.validation, c_sma::ValidationConfig{});  // its values are the defaults
+  EXPECT_EQ(spec.c_sma->core.updates, c_sma::UpdateConfig{});
+  EXPECT_EQ(spec.c_sma->core.transform.safety_margin, Share{0.8});
+  EXPECT_EQ(spec.c_sma->c_ps, (std::vector<CpsTarget>{{"cps.example.net:7444", "cps.example.net", {"ARS", "LLMS"}}}));
 }
 
 TEST(ControlSiteReader, ReadsFiles) {

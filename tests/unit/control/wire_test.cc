@@ -282,6 +282,42 @@ TEST(Wire, ReportOfTheDocumentAsOneLine_SCI112_SCI113_SCI114_SCI115_SCI116_SCI11
       R"("limit":200,"active_sessions":190}]})");
 }
 
+TEST(Wire, AReportComesBackAsItWas_CSMA55) {
+  const auto back = report_of_json(json_line(example()));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(json_line(*back), json_line(example()));
+  EXPECT_EQ(back->state.health, example().state.health);
+  EXPECT_EQ(back->reasons, example().reasons);
+}
+
+// Proto3: numbers of a newer version arrive as they are; design: an unknown health is UNHEALTHY.
+TEST(Wire, WhatAReportMustHaveAndWhatIsTakenFor) {
+  v1::Report good;
+  to_wire(example(), good);
+  const auto fault = [&good](auto&& change) {
+    v1::Report changed = good;
+    change(changed);
+    const auto report = report_of(changed);
+    return report ? std::string() : report.error().message;
+  };
+  EXPECT_EQ(fault([](v1::Report&) {}), "");
+  EXPECT_EQ(fault([](v1::Report& r) { r.clear_timestamp(); }), "timestamp: expected when the metrics were made");
+  EXPECT_EQ(fault([](v1::Report& r) { r.clear_kind(); }), "kind: expected FULL or DELTA");
+  EXPECT_EQ(fault([](v1::Report& r) { r.clear_trigger(); }), "trigger: expected one of its words");
+  EXPECT_EQ(fault([](v1::Report& r) { r.set_trigger(static_cast<v1::Trigger>(99)); }),
+            "trigger: expected one of its words");
+  EXPECT_EQ(fault([](v1::Report& r) { r.clear_health_summary(); }),
+            "health_summary: expected how many instances are in which state");
+  EXPECT_EQ(fault([](v1::Report& r) { r.mutable_reporting_interval()->set_seconds(-1); }),
+            "reporting_interval: expected a time of 0s to 1000000000s");
+  v1::Report odd = good;
+  odd.mutable_instances(0)->set_health(static_cast<v1::HealthState>(99));
+  odd.mutable_instances(1)->clear_health();
+  const auto report = report_of(odd);
+  ASSERT_TRUE(report);
+  for (const InstanceDetail& detail : report->state.instances) EXPECT_EQ(detail.health, HealthState::kUnhealthy);
+}
+
 TEST(Wire, WhatIsNotKnownIsAbsentAndWhatIsZeroIsThere_D42) {
   Report report{.csci_id = "c", .cs_id = "s", .reasons = {}, .ledger_age = {}, .state = {}, .security_events = {}};
   v1::Report out;
