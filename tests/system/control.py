@@ -31,10 +31,10 @@ class Control(Commands):
         raise RuntimeError(f'margay-control takes no commands:\n{self.log_text()}')
 
     @staticmethod
-    def section(folder, state='state'):
+    def section(folder, state='state', role='sci'):
         """What the site file says of it."""
         return (f'state_directory: {folder}/{state}\n'
-                f'control:\n  role: sci\n  cli: {folder}/control.sock\n  reports: {folder}/reports\n')
+                f'control:\n  role: {role}\n  cli: {folder}/control.sock\n  reports: {folder}/reports\n')
 
     def log_text(self):
         return pathlib.Path(self.log).read_text()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The demo: a client behind a forwarder, the SCI with two workers, three instances with nginx and unbound, all in
-network namespaces that go again at the end. First the data plane alone, then the site with its control plane. One line
-a step; exit status 0 only if every step held. Run by scripts/demo.   demo.py [--json] [--part alone|site]"""
+network namespaces that go again at the end. First the data plane alone, then the site with its control plane, then two
+SCIs with a C-SMA and a C-PS. One line a step; exit status 0 only if every step held. Run by scripts/demo.
+demo.py [--json] [--part alone|site|cats]"""
 import argparse
 import contextlib
 import json
@@ -14,11 +15,12 @@ import time
 
 from dataplane import BUILD, CommandFailed
 from demo_alone import Alone
+from demo_cats import Cats
 from demo_site import WithControl
 from net import Net
 from peers import Instance
 
-PARTS = {'alone': Alone, 'site': WithControl}
+PARTS = {'alone': Alone, 'site': WithControl, 'cats': Cats}
 
 
 class Demo:

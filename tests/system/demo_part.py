@@ -20,13 +20,16 @@ def why(result):
     return f' {result["failures"]}' if result['failures'] else ''
 
 
-class Part:
-    """Some steps of the demo, with a data plane of their own in the demo's network."""
+def await_(condition, seconds):
+    """What the condition gives as soon as that is something, or at the end of the time."""
+    until = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
 
-    def __init__(self, demo):
-        self.net, self.folder, self.memory, self.instances = demo.net, demo.folder, demo.memory, demo.instances
-        self.tell, self.step = demo.tell, demo.step
-        self.dataplane = None
+
+class Loads:
+    """Loads from the client of `self.net`."""
 
     def load(self, sci, *words):
         return self.net.start('client', sys.executable, HERE / 'load.py', sci.address, sci.port, '--timeout', PATIENCE,
@@ -41,6 +44,15 @@ class Part:
         load.stdin.close()
         load.wait(PATIENCE)
         self.net.processes.remove(load)
+
+
+class Part(Loads):
+    """Some steps of the demo, with a data plane of their own in the demo's network."""
+
+    def __init__(self, demo):
+        self.net, self.folder, self.memory, self.instances = demo.net, demo.folder, demo.memory, demo.instances
+        self.tell, self.step = demo.tell, demo.step
+        self.dataplane = None
 
     def await_slots(self, sci=None):
         """How many slots are held once none is, or when every timer should have gone off."""

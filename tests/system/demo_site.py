@@ -14,7 +14,7 @@ import time
 
 from control import Control
 from dataplane import CommandFailed, DataPlane
-from demo_part import HERE, LAST_TIMER, PATIENCE, SETTLE, Part, why
+from demo_part import HERE, LAST_TIMER, PATIENCE, SETTLE, Part, await_, why
 from net import SITE4
 from peers import ACK, SYN, Capture, Instance
 from site_file import Sci, text
@@ -45,14 +45,6 @@ TALKING = 20            # connections that ask again and again while the data pl
 AT_ONCE = 8             # connections of the load
 BUSY = 10               # seconds that a busy machine may add to anything
 FROZEN = 2              # seconds until a frozen data plane is GAS 0
-
-
-def await_(condition, seconds):
-    """What the condition gives as soon as that is something, or at the end of the time."""
-    until = time.monotonic() + seconds
-    while not (found := condition()) and time.monotonic() < until:
-        time.sleep(0.05)
-    return found
 
 
 def seconds_of(report):

@@ -42,8 +42,10 @@ def instance_mac(n):
 
 
 class Net:
-    def __init__(self, instances=3):
-        self.prefix = f'mgy{os.getpid()}-'
+    """`site`: a second one, beside the first, has another name; the first reaches its namespaces as SITE.NAME."""
+
+    def __init__(self, instances=3, site=''):
+        self.prefix = f'mgy{os.getpid()}-{site and site + "."}'
         self.instances = [f'si-{n}' for n in range(1, instances + 1)]
         self.processes = []
         self.namespaces = []
@@ -96,12 +98,7 @@ class Net:
 
     def _build(self):
         for name in ['client', 'forwarder', 'sci', 'site', *self.instances]:
-            _ip('netns', 'add', self.prefix + name)
-            self.namespaces.append(self.prefix + name)
-            self._sysctl(name, 'net.ipv6.conf.all.accept_dad=0', 'net.ipv6.conf.default.accept_dad=0',
-                         'net.ipv6.conf.default.accept_ra=0', 'net.ipv4.conf.all.rp_filter=0',
-                         'net.ipv4.conf.default.rp_filter=0')
-            self.ip(name, 'link', 'set', 'lo', 'up')
+            self.add(name)
         self._sysctl('forwarder', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1')
         self.veth('client', 'eth0', 'forwarder', 'client')
         self.veth('forwarder', 'sci', 'sci', 'port0', FORWARDER_MAC, PORT_MACS[0])
@@ -123,6 +120,31 @@ class Net:
             self.ip('site', 'link', 'set', name, 'master', 'bridge')
             self.addresses(name, 'eth0', f'{instance4(n)}/24', f'{instance6(n)}/64')
             self.routes(name, SITE4, SITE6)
+
+    def add(self, name):
+        """One more namespace."""
+        _ip('netns', 'add', self.prefix + name)
+        self.namespaces.append(self.prefix + name)
+        self._sysctl(name, 'net.ipv6.conf.all.accept_dad=0', 'net.ipv6.conf.default.accept_dad=0',
+                     'net.ipv6.conf.default.accept_ra=0', 'net.ipv4.conf.all.rp_filter=0',
+                     'net.ipv4.conf.default.rp_filter=0')
+        self.ip(name, 'link', 'set', 'lo', 'up')
+
+    def manage(self, *names):
+        """A management network over these namespaces, apart from the service's: {name: its address there}. Those that
+        are not there yet are made."""
+        addresses = {}
+        self.add('management')
+        self.ip('management', 'link', 'add', 'bridge', 'type', 'bridge', 'mcast_snooping', '0')
+        self.ip('management', 'link', 'set', 'bridge', 'up')
+        for n, name in enumerate(names, 1):
+            if not os.path.exists(f'/run/netns/{self.prefix}{name}'):
+                self.add(name)
+            self.veth(name, 'management', 'management', name)
+            self.ip('management', 'link', 'set', name, 'master', 'bridge')
+            addresses[name] = f'203.0.113.{n}'
+            self.addresses(name, 'management', f'{addresses[name]}/24')
+        return addresses
 
     def ip(self, namespace, *words):
         _ip('-n', self.prefix + namespace, *words)
