@@ -225,6 +225,21 @@ TEST(CSma, WhatIsWorseInAQuarantinedReportIsBelieved_D10) {
   EXPECT_EQ(r.row("ARS")->metrics.computing_time_ms, 100u);
 }
 
+TEST(CSma, AWorseHealthInAQuarantinedReportIsBelieved_D10) {
+  CSmaConfig c = config_of(2);
+  c.validation.computing_time_anomaly.change = Share{0.5};
+  CSmaRig r(c);
+  r.report(sci(1));
+  r.report(sci(0), {.computing_time = 100});
+  const Said worse{.computing_time = 10, .health = kDegradedOne, .admin = Admin::kDraining};
+  EXPECT_EQ(r.report(sci(0), worse), Verdict::kQuarantined);
+  EXPECT_EQ(r.row("ARS", sci(0))->sci_health, HealthState::kDegraded);
+  EXPECT_EQ(r.row("ARS", sci(0))->admin, Admin::kDraining);
+  EXPECT_TRUE(r.commits.back().critical);
+  EXPECT_EQ(r.report(sci(0), {.computing_time = 100}), Verdict::kAccepted);
+  EXPECT_EQ(r.row("ARS", sci(0))->sci_health, HealthState::kHealthy);
+}
+
 TEST(CSma, FlappingBelievesTheWorseHealth_CSMA47_D10) {
   CSmaRig r(config_of(1));
   r.report(sci(0));

@@ -182,12 +182,21 @@ TEST(MetricCache, EachClassHasATtl_AndGasMakesStale_CSMA68_D52) {
 }
 
 TEST(MetricCache, ALateTimerGivesTheWholeGraceStill_CSMA70_D29) {
-  Rig r;
-  r.report("a");
-  r.now += 1000 * kSecond;
-  r.cache.advance(r.now);
-  EXPECT_EQ(r.state("a"), SourceState::kStale);
-  EXPECT_EQ(r.cache.next_due(), r.now + 10 * kSecond);
+  for (const Stale stale : {Stale::kStand, Stale::kDecay}) {
+    CacheConfig c = small(10);
+    c.stale = stale;
+    Rig r(c);
+    r.report("a");
+    r.now += 1000 * kSecond;
+    r.cache.advance(r.now);
+    EXPECT_EQ(r.state("a"), SourceState::kStale);
+    r.now += 10 * kSecond - 1;
+    r.cache.advance(r.now);
+    EXPECT_EQ(r.state("a"), SourceState::kStale);
+    r.now += 1;
+    r.cache.advance(r.now);
+    EXPECT_EQ(r.state("a"), SourceState::kFailed);
+  }
 }
 
 TEST(MetricCache, GraceIsConfigurable_CSMA70) {

@@ -221,8 +221,8 @@ TEST(ClockWatch, AfterTheJumpThatMendsOurClockItIsTrustedAgain_D29) {
   for (const char* peer : {"p", "q", "r"}) c.hear(peer, 40'000);
   EXPECT_TRUE(c.watch.own_suspected(c.now));
   c.wall += 40'000;
-  for (const char* peer : {"p", "q", "r"}) EXPECT_FALSE(c.hear(peer, 0).too_far);
-  EXPECT_FALSE(c.watch.own_suspected(c.now + 30 * kSecond));
+  EXPECT_FALSE(c.hear("p", 0).too_far);
+  EXPECT_FALSE(c.watch.own_suspected(c.now + 30 * kSecond));  // the others have not been heard since
 }
 
 TEST(ClockWatch, BothClocksGoingOnIsNoJump_D29) {
