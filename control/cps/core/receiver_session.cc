@@ -66,7 +66,7 @@ ReceiverSession::Result ReceiverSession::take(ServiceTable& table, const Message
   if (header.sequence - acked_ > northbound::kUnackedMax) return Fault::kTooManyUnacked;
   deadline_ = now + heartbeat_ / 2 * 5;
   if (const auto* batch = std::get_if<Batch>(&body)) return take(table, *batch, header.sequence, now);
-  if (const auto* begin = std::get_if<SnapshotBegin>(&body)) return take(*begin);
+  if (const auto* begin = std::get_if<SnapshotBegin>(&body)) return take(table, *begin);
   if (const auto* chunk = std::get_if<SnapshotChunk>(&body)) return take(*chunk);
   if (const auto* end = std::get_if<SnapshotEnd>(&body)) return take(table, *end, header.sequence, now);
   if (const auto* keepalive = std::get_if<Keepalive>(&body)) return take(table, *keepalive, header.seen, now);
@@ -101,14 +101,14 @@ ReceiverSession::Result ReceiverSession::take(ServiceTable& table, const Batch& 
     }
     const bool under_way = staged_ && contains(staged_->begin.cs_ids, delta.change.cs_id);
     nack(sequence, table.apply(config_.c_sma, delta, under_way ? &*staged_ : nullptr, now));
-    // Tombstones stand until the snapshot's end, which then has to come.
-    if (under_way && !table.has_room_for_tombstones(config_.c_sma, delta.change.cs_id)) return Fault::kSnapshotBroken;
+    if (table.too_many(config_.c_sma, delta.change.cs_id)) return Fault::kTooManyRows;
   }
   return std::nullopt;
 }
 
-ReceiverSession::Result ReceiverSession::take(const SnapshotBegin& begin) {
+ReceiverSession::Result ReceiverSession::take(const ServiceTable& table, const SnapshotBegin& begin) {
   if (staged_) return Fault::kSnapshotBroken;
+  if (table.too_many(begin.rows)) return Fault::kTooManyRows;
   for (const std::string& cs_id : begin.cs_ids) {
     if (!scope_.contains(cs_id)) return Fault::kOutOfScope;
   }
@@ -118,8 +118,11 @@ ReceiverSession::Result ReceiverSession::take(const SnapshotBegin& begin) {
 
 ReceiverSession::Result ReceiverSession::take(const SnapshotChunk& chunk) {
   if (!staged_ || staged_->begin.id != chunk.id) return Fault::kSnapshotBroken;
+  const std::string* last = nullptr;  // rows of one CS-ID come together
   for (const Row& row : chunk.rows) {
-    const bool belongs = contains(staged_->begin.cs_ids, row.key.cs_id);
+    const std::string& cs_id = row.key.cs_id;
+    const bool belongs = (last != nullptr && *last == cs_id) || contains(staged_->begin.cs_ids, cs_id);
+    last = &cs_id;
     if (!belongs || !staged_->rows.emplace(row.key, row).second) return Fault::kSnapshotBroken;
     if (staged_->rows.size() > staged_->begin.rows) return Fault::kSnapshotBroken;
     staged_->digest += northbound::digest_of(row.key, row.version);

@@ -68,7 +68,7 @@ class ReceiverSession {
   Result take(ServiceTable& table, const northbound::Message& message, Nanoseconds now);
   Result take(ServiceTable& table, const northbound::Hello& hello);
   Result take(ServiceTable& table, const northbound::Batch& batch, uint64_t sequence, Nanoseconds now);
-  Result take(const northbound::SnapshotBegin& begin);
+  Result take(const ServiceTable& table, const northbound::SnapshotBegin& begin);
   Result take(const northbound::SnapshotChunk& chunk);
   Result take(ServiceTable& table, const northbound::SnapshotEnd& end, uint64_t sequence, Nanoseconds now);
   Result take(ServiceTable& table, const northbound::Keepalive& keepalive, uint64_t seen, Nanoseconds now);

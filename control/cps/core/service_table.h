@@ -84,8 +84,12 @@ class ServiceTable {
   // Whether a view is ours; if it is, the rows are renewed. Not compared with what we refused unless `compare`.
   bool renew(const std::string& c_sma, const northbound::View& view, bool compare, Nanoseconds now);
 
-  bool has_room_for_tombstones(const std::string& c_sma, const std::string& cs_id) const {
-    return sites_.at(c_sma).parts.find(cs_id)->second.tombstones.size() <= limits_.rows_max;
+  // What its C-SMA makes us remember of a CS-ID is bounded by the room for its rows: more than four times that is no
+  // site that we are made for.
+  bool too_many(uint64_t rows) const { return rows / 4 > limits_.rows_max; }
+  bool too_many(const std::string& c_sma, const std::string& cs_id) const {
+    const Part& part = sites_.at(c_sma).parts.find(cs_id)->second;
+    return too_many(part.refused.size()) || too_many(part.tombstones.size());
   }
 
   // Its rows and epochs go: an operator knows that the C-SMA begins anew.

@@ -35,6 +35,7 @@ namespace margay::northbound {
   X(kOutOfScope, "out_of_scope", true, "a hello that claims a CS-ID which it may not")                      \
   X(kEpochWentBack, "epoch_went_back", true, "the C-SMA's epoch is lower than one seen before")             \
   X(kTooManyUnacked, "too_many_unacked", true, "more messages without an ack than are allowed")             \
+  X(kTooManyRows, "too_many_rows", true, "more than four times the rows that there is room for")            \
   X(kSnapshotBroken, "snapshot_broken", true, "a snapshot's end does not fit what came before it")          \
   X(kHelloTimeout, "hello_timeout", true, "no hello in time")                                               \
   X(kAckTimeout, "ack_timeout", true, "no ack in time")                                                     \

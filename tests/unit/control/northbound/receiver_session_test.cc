@@ -234,6 +234,19 @@ TEST_F(ReceiverTest, EndsBeyondSixteenMessagesWithoutAnAck) {
   EXPECT_EQ(say(Keepalive{}), Fault::kTooManyUnacked);
 }
 
+// There is room for three rows.
+TEST_F(ReceiverTest, EndsWhereFarTooMuchIsToBeRemembered) {
+  establish();
+  EXPECT_EQ(begin(16), Fault::kTooManyRows);
+  establish();
+  EXPECT_EQ(begin(15), std::nullopt);
+  establish();
+  Change change{"ARS"};
+  for (int i = 0; i < 18; ++i) change.rows.push_back(row("x" + std::to_string(i), {7, 1}));  // 15 of them refused
+  EXPECT_EQ(say(Batch{{Delta{change, {7, 0}, {7, 1}}}}), std::nullopt);
+  EXPECT_EQ(say(Batch{{Delta{{"ARS", {row("y", {7, 2})}}, {7, 1}, {7, 2}}}}), Fault::kTooManyRows);
+}
+
 TEST_F(ReceiverTest, TakesNothingOfItsOwnKind) {
   establish();
   EXPECT_EQ(say(Ack{1}), Fault::kUnexpected);
