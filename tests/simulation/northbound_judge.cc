@@ -52,9 +52,11 @@ void World::judge_row(CPsHost& host, const Row& row) {
 // A row that goes by a withdrawal goes together with its site row (D-1); in a snapshot, which has both, too.
 void World::judge_absence(CPsHost& host, const RowKey& key, const RowVersion& version) {
   if (!host.gone.try_emplace(key, version).second) return;
-  const auto withdrawals = withdrawn_.find(key);
-  if (!key.csci_id || withdrawals == withdrawn_.end() || host.rows_max < 100) return;
-  const auto& versions = withdrawals->second;
+  const std::vector<RowVersion>& versions = withdrawn_[key];
+  // D-55: until then a C-SMA that died does not know who lives.
+  const bool by_ignorance = !store_->first_round_over() && (versions.empty() || versions.back().epoch != epoch_);
+  if (by_ignorance && version.epoch != epoch_) return say(host, key, "gone before the first round is over");
+  if (!key.csci_id || versions.empty() || host.rows_max < 100) return;
   const auto by = std::upper_bound(versions.begin(), versions.end(), version);
   // A C-SMA that died between learns the two apart.
   if (by == versions.end() || by->epoch != version.epoch || version.epoch != epoch_) return;

@@ -19,6 +19,7 @@ using northbound::SenderSession;
 namespace {
 
 const std::string kCSma = "c-sma.sim";
+constexpr size_t kTombstones = 1;  // of four SCIs a CS-ID: they are forgotten all the time
 
 uint64_t take(NonceSource& source, uint64_t& reserved) {
   if (const auto wanted = source.wants()) source.written_down(reserved = *wanted);
@@ -27,13 +28,13 @@ uint64_t take(NonceSource& source, uint64_t& reserved) {
 
 }  // namespace
 
-World::World(uint64_t seed) : random_(seed), store_(std::make_unique<northbound::RowStore>(epoch_, 3)) {
+World::World(uint64_t seed) : random_(seed), store_(std::make_unique<northbound::RowStore>(epoch_, kTombstones)) {
   store_->end_first_round();
   hosts_.push_back({"cps-all", {"a", "b", "c"}});
   hosts_.push_back({"cps-scoped", {"b"}});
   hosts_.push_back({"cps-small", {"a", "c"}, random_.one_in(2) ? size_t{4} : size_t{100}, true});
   for (CPsHost& host : hosts_) {
-    host.table = cps::ServiceTable({host.rows_max, 2});
+    host.table = cps::ServiceTable({host.rows_max, kTombstones});
     start_sender(host);
   }
 }
@@ -182,7 +183,7 @@ void World::restart_c_sma(Nanoseconds first_round) {
       if (entry.row && (!id || !random_.one_in(4))) rows[entry.row->key] = *entry.row;  // the others died meanwhile
     }
   }
-  store_ = std::make_unique<northbound::RowStore>(++epoch_, 3);
+  store_ = std::make_unique<northbound::RowStore>(++epoch_, kTombstones);
   nonces_ = NonceSource(reserved_);
   to_learn_.clear();
   for (const auto& [key, row] : rows) {
@@ -208,7 +209,7 @@ void World::restart_c_ps(CPsHost& host, bool with_state, bool newest_state) {
   if (newest_state || !host.saved) host.saved = save(host.table, host.peers, time_of(&host));
   const cps::SavedState saved = *host.saved;
   cut(host);
-  host.table = cps::ServiceTable({host.rows_max, 2});
+  host.table = cps::ServiceTable({host.rows_max, kTombstones});
   host.peers.clear();
   host.nonces = NonceSource(host.reserved);
   if (!with_state || !newest_state) {  // holds older rows than before, which is no fault
