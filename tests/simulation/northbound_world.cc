@@ -96,7 +96,7 @@ bool World::turn_sender(CPsHost& host) {
     }
     return true;
   }
-  if (host.to_c_ps.size() >= kInFlight) {
+  if (host.to_c_ps.size() >= in_flight_) {
     if (!host.sender->overdue(now_)) return false;
     cut(host);
     return true;
@@ -108,7 +108,7 @@ bool World::turn_sender(CPsHost& host) {
 }
 
 bool World::turn_receiver(CPsHost& host) {
-  if (!host.session || host.frozen || host.to_c_sma.size() >= kInFlight) return false;
+  if (!host.session || host.frozen || host.to_c_sma.size() >= in_flight_) return false;
   if (host.persists) host.session->persisted();
   auto next = host.session->next(host.table, host.peers[kCSma], time_of(&host));
   if (auto* message = std::get_if<Message>(&next)) write(host, std::move(*message), false);
@@ -139,9 +139,9 @@ bool World::turn(CPsHost& host) { return deliver(host) || turn_receiver(host) ||
 
 Nanoseconds World::due_of(const CPsHost& host) const {
   Nanoseconds due = kNever;
-  const bool waits = host.to_c_ps.size() >= kInFlight;
+  const bool waits = host.to_c_ps.size() >= in_flight_;
   due = std::min(due, waits ? host.sender->overdue_at() : host.sender->next_due(*store_));
-  if (host.session && !host.frozen && host.to_c_sma.size() < kInFlight) due = std::min(due, host.session->next_due());
+  if (host.session && !host.frozen && host.to_c_sma.size() < in_flight_) due = std::min(due, host.session->next_due());
   if (!host.to_c_sma.empty()) due = std::min(due, host.to_c_sma.front().arrives);
   if (!host.to_c_ps.empty() && !host.frozen) due = std::min(due, host.to_c_ps.front().arrives);
   return due;

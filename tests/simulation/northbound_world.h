@@ -58,8 +58,6 @@ struct CPsHost {
 
 class World {
  public:
-  static constexpr size_t kInFlight = 4;  // frames, before a write waits
-
   explicit World(uint64_t seed);
 
   Nanoseconds now() const { return now_; }
@@ -103,6 +101,7 @@ class World {
   Time time_of(const CPsHost* host) const;
 
   Random random_;
+  size_t in_flight_ = 1 + random_.below(4);  // frames, before a write waits
   Nanoseconds now_ = 100 * kSecond;
   int64_t start_unix_ms_ = 1'700'000'000'000;
   std::vector<CPsHost> hosts_;
