@@ -108,6 +108,15 @@ TEST_F(ServiceTableTest, PositionMovesByWhatJoinsIt) {
   EXPECT_EQ(table.resume(kA), (std::vector<northbound::Position>{{"ARS", {7, 2}}}));
 }
 
+// Withdrawals behind a gap: what lies in the gap would not be believed any more, so nobody asks for it.
+TEST_F(ServiceTableTest, PositionBelowTheFloorIsNoResumePoint) {
+  snapshot({}, {7, 1});
+  apply({}, {gone("a", {7, 7}), gone("b", {7, 8}), gone("c", {7, 9})}, {7, 5}, {7, 9});
+  EXPECT_EQ(part().position, (RowVersion{7, 1}));
+  EXPECT_EQ(part().floor, (RowVersion{7, 7}));
+  EXPECT_TRUE(table.resume(kA).empty());
+}
+
 TEST_F(ServiceTableTest, ASnapshotDeletesOnlyWhatIsItsOwn) {
   apply({row("x", {7, 1}), row("y", {7, 3})}, {}, {7, 0}, {7, 3});
   table.apply(kA, Delta{{"LLMS", {row("x", {7, 1}, "LLMS")}}, {7, 0}, {7, 1}}, nullptr, 0);
