@@ -212,17 +212,12 @@ void Agent::watch_loop(Time now) {
   if (passed > kTurnMax) tell(c_sma::LoopLate{passed}, now);
 }
 
+// Streams whose peers are no good by the new ones are ended by control/rpc.
 void Agent::watch_certificates(Time now) {
   if (!credentials_ || now.monotonic < watch_at_) return;
   watch_at_ = now.monotonic + kWatchInterval;
   const auto changed = credentials_->poll();
   if (!changed) spdlog::error("msg=\"certificates\" why={:?}", changed.error().message);
-  // Certificates run out without a change of files, too.
-  const auto trust = credentials_->current();
-  for (const std::string& identity : port_ ? port_->sweep(*trust) : std::vector<std::string>{}) {
-    tell(c_sma::Revoked{identity}, now);
-  }
-  for (const auto& link : links_) link->sweep(*trust);
 }
 
 void Agent::save(Time now) {

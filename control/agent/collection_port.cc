@@ -54,7 +54,7 @@ bool CollectionPort::poll(const Told& told) {
 }
 
 void CollectionPort::on(const rpc::Opened& e, const Told&) {
-  streams_[e.id] = {.peer = e.peer, .as = reporter_of(*e.peer), .address = e.address};
+  streams_[e.id] = {.as = reporter_of(*e.peer), .address = e.address};
 }
 
 void CollectionPort::on(const rpc::Received<std::string>& e, const Told& told) {
@@ -81,7 +81,17 @@ void CollectionPort::on(const rpc::WriteDone& e, const Told&) {
 }
 
 void CollectionPort::on(const rpc::Closed& e, const Told& told) {
-  if (streams_.erase(e.id) > 0) told.event(c_sma::StreamClosed{e.id});
+  const auto found = streams_.find(e.id);
+  if (found == streams_.end()) return;
+  const std::string identity = found->second.as->identity;
+  const bool known = found->second.revoked;
+  streams_.erase(found);
+  told.event(c_sma::StreamClosed{e.id});
+  if (e.refusal != security::Refusal::kRevoked || known) return;
+  for (auto& [id, stream] : streams_) {
+    if (stream.as->identity == identity) stream.revoked = true;  // it ends too, and this is told once
+  }
+  told.event(c_sma::Revoked{identity});
 }
 
 void CollectionPort::answer(const c_sma::Judged& judged) {
@@ -125,17 +135,6 @@ void CollectionPort::write(rpc::StreamId id, Stream& stream) {
 
 void CollectionPort::close(c_sma::StreamId stream, const std::string& why) {
   server_->close(stream, rpc::Code::kDenied, why);
-}
-
-std::vector<std::string> CollectionPort::sweep(const security::Trust& trust) {
-  std::vector<std::string> revoked;
-  for (const auto& [id, stream] : streams_) {
-    const auto refusal = trust.still_good(*stream.peer, security::Side::kClient, {.kind = security::Kind::kSci});
-    if (!refusal) continue;
-    if (*refusal == security::Refusal::kRevoked) revoked.push_back(stream.as->identity);
-    server_->close(id, rpc::Code::kUnauthenticated, std::string(name_of(*refusal)));
-  }
-  return revoked;
 }
 
 }  // namespace margay::control

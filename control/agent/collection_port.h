@@ -37,18 +37,15 @@ class CollectionPort {
   // False: there is no such stream.
   bool pull(c_sma::StreamId stream);
   void close(c_sma::StreamId stream, const std::string& why);
-  // Ends the streams whose certificates are not good any more (CSMA-135); who was revoked.
-  std::vector<std::string> sweep(const security::Trust& trust);
-
   uint16_t port() const { return server_->port(); }
   rpc::Counters counters() const { return server_->counters(); }
 
   struct Stream {
-    std::shared_ptr<const security::Peer> peer;
     std::shared_ptr<const c_sma::Peer> as;  // what the core knows of it
     std::string address;
     std::deque<v1::CollectionReply> replies = {};
     bool writing = false, pull = false;
+    bool revoked = false;  // and the core knows
   };
   const std::map<rpc::StreamId, Stream>& streams() const { return streams_; }
 

@@ -54,7 +54,6 @@ void CpsLink::on(const rpc::Opened& e, const northbound::RowStore&, Time now) {
   if (e.id != stream_) return;
   open_ = true;
   writing_ = closing_ = false;
-  peer_ = e.peer;
   ++status_.connections;
   session_.connected(security::random_bytes(northbound::kChallengeMin), now.monotonic);
 }
@@ -123,16 +122,6 @@ void CpsLink::write(const northbound::RowStore& store, Time now) {
   }
   writing_ = client_->send(stream_, *sealed);
   status_.sent += writing_;
-}
-
-void CpsLink::sweep(const security::Trust& trust) {
-  if (!open_ || closing_) return;
-  const auto refusal =
-      trust.still_good(*peer_, security::Side::kServer, {.kind = security::Kind::kCPs, .identity = target_.identity});
-  if (!refusal) return;
-  status_.why = name_of(*refusal);
-  closing_ = true;
-  client_->close(stream_, rpc::Code::kUnauthenticated, status_.why);
 }
 
 }  // namespace margay::control

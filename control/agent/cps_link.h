@@ -34,8 +34,6 @@ class CpsLink {
   void turn(const northbound::RowStore& store, Time now);
   void committed(const std::string& cs_id, Nanoseconds now) { session_.committed(cs_id, now); }
   Nanoseconds next_due(const northbound::RowStore& store) const;
-  // Ends the stream if the C-PS's certificate is not good any more.
-  void sweep(const security::Trust& trust);
   // An operator wants a try at once.
   void call_now() { session_.call_now(); }
 
@@ -65,7 +63,6 @@ class CpsLink {
   std::unique_ptr<Client> client_;
   Sealer& sealer_;
   rpc::StreamId stream_ = 0;
-  std::shared_ptr<const security::Peer> peer_;
   bool open_ = false, writing_ = false, closing_ = false;
   Status status_;
   std::string told_;

@@ -52,19 +52,18 @@ Result<size_t> ReportStreams::line_for(const ReportsTo& to, const security::Secu
   if (!is_new) return place->second;
   auto credentials = security::Credentials::open(files);
   if (!credentials) return credentials.error();
-  const security::Expected expected{.kind = security::Kind::kCSma, .identity = to.identity};
   auto client = Client::open({.method = rpc::kCollectionPush,
                               .single = false,
                               .server = to.address,
                               .credentials = *credentials,
-                              .peer = expected,
+                              .peer = {.kind = security::Kind::kCSma, .identity = to.identity},
                               .deadline = std::chrono::milliseconds(0),
                               .limits = {}});
   if (!client) return client.error();
   epoll_event event{};
   event.events = EPOLLIN;
   if (epoll_ >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_ADD, (*client)->fd(), &event);
-  lines_.push_back({.client = std::move(*client), .credentials = *credentials, .peer = {}, .expected = expected});
+  lines_.push_back({.client = std::move(*client), .credentials = *credentials});
   return place->second;
 }
 
@@ -85,15 +84,9 @@ void ReportStreams::turn(Time now, const std::function<void(const std::string&)>
   for (Line& line : lines_) poll(line, now);
   if (now.monotonic >= watch_at_) {
     watch_at_ = now.monotonic + kWatchInterval;
-    for (Line& line : lines_) {
-      if (auto polled = line.credentials->poll(); !polled)
-        spdlog::error("msg=\"certificates\" why={:?}", polled.error().message);
-      const auto bad = line.peer
-                           ? line.credentials->current()->still_good(*line.peer, security::Side::kServer, line.expected)
-                           : std::nullopt;
-      if (!bad) continue;
-      for (const auto& [id, csci_id] : line.streams)
-        line.client->close(id, rpc::Code::kUnauthenticated, std::string(name_of(*bad)));
+    for (const Line& line : lines_) {
+      const auto polled = line.credentials->poll();
+      if (!polled) spdlog::error("msg=\"certificates\" why={:?}", polled.error().message);
     }
   }
   for (auto& [csci_id, sci] : scis_) {
@@ -128,8 +121,7 @@ void ReportStreams::poll(Line& line, Time now) {
   }
 }
 
-void ReportStreams::on(const rpc::Opened& e, Line& line, Sci& sci, Time) {
-  line.peer = e.peer;
+void ReportStreams::on(const rpc::Opened&, Line&, Sci& sci, Time) {
   sci.push.opened();
   sci.status.open = true;
   sci.status.why.clear();

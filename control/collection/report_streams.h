@@ -45,8 +45,6 @@ class ReportStreams {
   struct Line {  // one connection
     std::unique_ptr<Client> client;
     std::shared_ptr<security::Credentials> credentials;
-    std::shared_ptr<const security::Peer> peer;
-    security::Expected expected;
     std::map<rpc::StreamId, std::string> streams = {};  // CSCI-IDs
   };
   struct Sci {

@@ -113,7 +113,7 @@ void CpsService::turn(Time now) {
     }
     write(id, session, now);
   }
-  if (now.monotonic >= watch_at_) sweep(now);
+  if (now.monotonic >= watch_at_) watch_certificates(now);
   if (writer_ && now.monotonic >= save_at_) save(now);
 }
 
@@ -136,7 +136,6 @@ void CpsService::on(const rpc::Opened& e, Time now) {
   sessions_.insert(
       {e.id, Session{.c_sma = identity,
                      .address = e.address,
-                     .peer = e.peer,
                      .core = ReceiverSession(config, security::random_bytes(northbound::kChallengeMin), now.monotonic),
                      .since = now.monotonic}});
   spdlog::info("msg=\"C-SMA joined\" c_sma={:?} address={}", identity, e.address);
@@ -218,16 +217,10 @@ void CpsService::close(rpc::StreamId id, Session& session, rpc::Code code, const
   server_->close(id, code, why);
 }
 
-void CpsService::sweep(Time now) {
+void CpsService::watch_certificates(Time now) {
   watch_at_ = now.monotonic + kWatchInterval;
   if (auto polled = credentials_->poll(); !polled)
     spdlog::error("msg=\"certificates\" why={:?}", polled.error().message);
-  const auto trust = credentials_->current();
-  for (auto& [id, session] : sessions_) {
-    const auto bad = trust->still_good(*session.peer, security::Side::kClient,
-                                       {.kind = security::Kind::kCSma, .identity = session.c_sma});
-    if (bad && !session.closing) close(id, session, rpc::Code::kUnauthenticated, std::string(name_of(*bad)));
-  }
 }
 
 bool CpsService::request_sync(const std::string& c_sma) {

@@ -34,7 +34,6 @@ class CpsService {
   };
   struct Session {
     std::string c_sma, address;
-    std::shared_ptr<const security::Peer> peer;
     ReceiverSession core;
     Nanoseconds since = 0;
     bool writing = false, closing = false;
@@ -73,7 +72,7 @@ class CpsService {
   void fault(rpc::StreamId id, Session& session, northbound::Fault fault, const std::string& detail, Nanoseconds now);
   void write(rpc::StreamId id, Session& session, Time now);
   void close(rpc::StreamId id, Session& session, rpc::Code code, const std::string& why);
-  void sweep(Time now);
+  void watch_certificates(Time now);
   void save(Time now);
 
   CpsConfig config_;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -55,7 +56,8 @@ struct Closed {
   StreamId id = 0;
   bool by_us = false;
   Code code{};
-  std::string why;  // one line
+  std::string why;                                // one line
+  std::optional<security::Refusal> refusal = {};  // the peer's certificate was good once, and is not any more
 };
 // Somebody was turned away before there was a stream (CSMA-193). At most kRefusedMax wait in the queue; more are
 // counted only.

@@ -125,7 +125,7 @@ std::optional<RawEvent> Table::handle(Signal signal) {
       if (written(entry, signal.ok)) return WriteDone{signal.id};
       break;
     case Kind::kDone:
-      Closed closed{signal.id, entry.by_us, entry.code, std::move(entry.why)};
+      Closed closed{signal.id, entry.by_us, entry.code, std::move(entry.why), entry.refusal};
       if (!entry.by_us && !config_.server) {
         closed.code = signal.code;
         closed.why = std::move(signal.text);
@@ -251,6 +251,7 @@ void Table::sweep() {
       continue;
     }
     at->second.by_us = true;
+    at->second.refusal = verdict->second;
     end(at->first, at->second, Code::kUnauthenticated, std::string(security::name_of(*verdict->second)));
   }
   sweeping_ = at != entries_.end();

@@ -69,6 +69,7 @@ class Table {
     bool by_us = false;
     Code code = Code::kOk;
     std::string why = {};
+    std::optional<security::Refusal> refusal = {};  // of a peer that was good when it came
   };
 
   std::optional<RawEvent> handle(Signal signal);
