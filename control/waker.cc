@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <string>
 
+#include "control/watch.h"
+
 namespace margay::control {
 namespace {
 
@@ -37,10 +39,7 @@ Result<std::unique_ptr<Waker>> Waker::make() {
   waker->signals_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
   waker->timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   for (const Fd* fd : {&waker->signals_, &waker->timer_}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd->get();
-    if (::epoll_ctl(waker->epoll_.get(), EPOLL_CTL_ADD, fd->get(), &event) != 0) {
+    if (!watch(waker->epoll_.get(), fd->get())) {
       return Error{std::string("cannot wait for signals and time: ") + strerror(errno)};
     }
   }

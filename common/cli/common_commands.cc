@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/cli/common_commands.h"
 
+#include <utility>
+
 namespace margay {
 
 // help [WORDS]
@@ -24,6 +26,17 @@ void add_quit(CommandTable& table) {
                reply.end_session();
                return {};
              }});
+}
+
+// shutdown
+void add_shutdown(CommandTable& table, const std::string& help, std::function<void()> stop) {
+  table.add(
+      {"shutdown", help, "as SIGTERM does", [stop = std::move(stop)](const Arguments&, Reply& reply) -> CommandResult {
+         stop();
+         reply.field("shutdown", true, "the daemon ends");
+         reply.end_session();
+         return {};
+       }});
 }
 
 // version

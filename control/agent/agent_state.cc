@@ -7,11 +7,6 @@
 namespace margay::control {
 namespace {
 
-template <class T>
-void take(bool present, T value, std::optional<T>& out) {
-  if (present) out = value;
-}
-
 void put(const c_sma::SavedEntry& entry, v1::SavedEntry& out) {
   out.set_csci_id(entry.csci_id);
   out.set_cs_id(entry.cs_id);
@@ -40,15 +35,15 @@ c_sma::SavedEntry take_entry(WireReader& reader, const v1::SavedEntry& in) {
   entry.cs_id = in.cs_id();
   entry.identity = in.identity();
   northbound::Metrics& m = entry.metrics;
-  take(in.has_gas(), in.gas(), m.gas);
-  take(in.has_computing_time_milliseconds(), in.computing_time_milliseconds(), m.computing_time_ms);
-  take(in.has_computing_time_minimum_milliseconds(), in.computing_time_minimum_milliseconds(),
-       m.computing_time_minimum_ms);
-  take(in.has_computing_time_maximum_milliseconds(), in.computing_time_maximum_milliseconds(),
-       m.computing_time_maximum_ms);
-  take(in.has_price(), in.price(), m.price);
-  take(in.has_reputation(), in.reputation(), m.reputation);
-  take(in.has_security_level(), in.security_level(), m.security_level);
+  take_if(in.has_gas(), in.gas(), m.gas);
+  take_if(in.has_computing_time_milliseconds(), in.computing_time_milliseconds(), m.computing_time_ms);
+  take_if(in.has_computing_time_minimum_milliseconds(), in.computing_time_minimum_milliseconds(),
+          m.computing_time_minimum_ms);
+  take_if(in.has_computing_time_maximum_milliseconds(), in.computing_time_maximum_milliseconds(),
+          m.computing_time_maximum_ms);
+  take_if(in.has_price(), in.price(), m.price);
+  take_if(in.has_reputation(), in.reputation(), m.reputation);
+  take_if(in.has_security_level(), in.security_level(), m.security_level);
   const v1::HealthSummary& health = in.health();
   entry.health = {.healthy = health.healthy(),
                   .degraded = health.degraded(),

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/agent/collection_port.h"
 
-#include <sys/epoll.h>
-
 #include <utility>
 
 #include "control/record/wire.h"
 #include "control/record/wire_values.h"
+#include "control/watch.h"
 
 namespace margay::control {
 namespace {
@@ -38,9 +37,7 @@ Result<std::unique_ptr<CollectionPort>> CollectionPort::open(const std::string& 
                                    .peers = {.kind = security::Kind::kSci},
                                    .limits = {}});
   if (!server) return server.error();
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (epoll >= 0) ::epoll_ctl(epoll, EPOLL_CTL_ADD, (*server)->fd(), &event);
+  (void)watch(epoll, (*server)->fd());
   return std::unique_ptr<CollectionPort>(new CollectionPort(std::move(*server)));
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/agent/cps_link.h"
 
-#include <sys/epoll.h>
-
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
 #include "control/northbound/wire/envelope.h"
 #include "control/security/random.h"
+#include "control/watch.h"
 
 namespace margay::control {
 namespace {
@@ -28,9 +27,7 @@ Result<std::unique_ptr<CpsLink>> CpsLink::open(const CpsTarget& target, northbou
                               .deadline = std::chrono::milliseconds(0),
                               .limits = {}});
   if (!client) return client.error();
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (epoll >= 0) ::epoll_ctl(epoll, EPOLL_CTL_ADD, (*client)->fd(), &event);
+  (void)watch(epoll, (*client)->fd());
   return std::unique_ptr<CpsLink>(new CpsLink(target, std::move(config), std::move(*client), sealer, seed, now));
 }
 

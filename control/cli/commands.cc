@@ -34,7 +34,8 @@ void register_commands(CommandTable& table, Service& service) {
   if (service.agent() != nullptr) add_c_sma(table, service);
   add_drain(table, service);
   add_reload(table, service);
-  add_shutdown(table, service);
+  add_shutdown(table, "end the daemon after its last reports; the data plane goes on with the last table",
+               [&service] { service.stop(); });
   add_quit(table);
   add_help(table);
   add_version(table, "margay-control");

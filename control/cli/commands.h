@@ -32,6 +32,5 @@ void add_reconnect(CommandTable& table, Service& service);
 void add_quarantine(CommandTable& table, Service& service);
 void add_drain(CommandTable& table, Service& service);
 void add_reload(CommandTable& table, Service& service);
-void add_shutdown(CommandTable& table, Service& service);
 
 }  // namespace margay::control

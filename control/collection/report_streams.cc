@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/collection/report_streams.h"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -11,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "control/record/wire.h"
+#include "control/watch.h"
 
 namespace margay::control {
 namespace {
@@ -60,9 +59,7 @@ Result<size_t> ReportStreams::line_for(const ReportsTo& to, const security::Secu
                               .deadline = std::chrono::milliseconds(0),
                               .limits = {}});
   if (!client) return client.error();
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (epoll_ >= 0) ::epoll_ctl(epoll_, EPOLL_CTL_ADD, (*client)->fd(), &event);
+  (void)watch(epoll_, (*client)->fd());
   lines_.push_back({.client = std::move(*client), .credentials = *credentials});
   return place->second;
 }

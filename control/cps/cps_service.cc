@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/cps/cps_service.h"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "control/durable_file.h"
 #include "control/security/random.h"
 #include "control/security/signing.h"
+#include "control/watch.h"
 
 namespace margay::cps {
 namespace {
@@ -77,9 +76,7 @@ Result<void> CpsService::open(int epoll, Time now) {
                               .limits = {}});
   if (!server) return in("cps.listen", server.error());
   server_ = std::move(*server);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (epoll >= 0) ::epoll_ctl(epoll, EPOLL_CTL_ADD, server_->fd(), &event);
+  (void)control::watch(epoll, server_->fd());
   spdlog::info("msg=\"C-PS begins\" identity={:?} listen={} c_smas={} rows={}", identity_, config_.listen,
                c_smas_.size(), table_.sites().size());
   return {};

@@ -21,11 +21,6 @@ Admin admin_of(WireReader& reader, std::string_view field, v1::Admin wire) {
   return reader.enumerated(field, wire, Admin::kDisabled);
 }
 
-template <class T>
-void take(bool present, T value, std::optional<T>& out) {
-  if (present) out = value;
-}
-
 void take_metrics(const v1::Report& in, SciState& state) {
   if (in.has_gas()) {
     const v1::GasBreakdown& parts = in.gas_breakdown();
@@ -37,14 +32,14 @@ void take_metrics(const v1::Report& in, SciState& state) {
   }
   ComputingTime& time = state.computing_time;
   const v1::ComputingTimeBound &fast = in.computing_time_minimum(), &slow = in.computing_time_maximum();
-  take(in.has_computing_time_milliseconds(), in.computing_time_milliseconds(), time.value);
-  take(fast.has_milliseconds(), fast.milliseconds(), time.minimum);
-  take(slow.has_milliseconds(), slow.milliseconds(), time.maximum);
-  take(fast.has_input_tokens(), fast.input_tokens(), time.minimum_tokens);
-  take(slow.has_input_tokens(), slow.input_tokens(), time.maximum_tokens);
-  take(in.has_price(), in.price(), state.price);
-  take(in.has_reputation(), in.reputation(), state.reputation);
-  take(in.has_security_level(), in.security_level(), state.security_level);
+  take_if(in.has_computing_time_milliseconds(), in.computing_time_milliseconds(), time.value);
+  take_if(fast.has_milliseconds(), fast.milliseconds(), time.minimum);
+  take_if(slow.has_milliseconds(), slow.milliseconds(), time.maximum);
+  take_if(fast.has_input_tokens(), fast.input_tokens(), time.minimum_tokens);
+  take_if(slow.has_input_tokens(), slow.input_tokens(), time.maximum_tokens);
+  take_if(in.has_price(), in.price(), state.price);
+  take_if(in.has_reputation(), in.reputation(), state.reputation);
+  take_if(in.has_security_level(), in.security_level(), state.security_level);
 }
 
 void take_health(WireReader& reader, const v1::Report& in, SciState& state) {

@@ -36,6 +36,12 @@ void put_if(const std::optional<T>& value, Setter&& set) {
   if (value) set(*value);
 }
 
+// The other way round.
+template <class T>
+void take_if(bool present, T value, std::optional<T>& out) {
+  if (present) out = value;
+}
+
 class WireReader;
 Sample take_sample(WireReader& reader, const v1::Sample& in);
 

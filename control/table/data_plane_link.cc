@@ -2,13 +2,14 @@
 #include "control/table/data_plane_link.h"
 
 #include <poll.h>
-#include <sys/epoll.h>
 
 #include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+
+#include "control/watch.h"
 
 namespace margay::control {
 
@@ -23,13 +24,6 @@ namespace {
 
 constexpr Nanoseconds kStood = 10 * kSecond;  // a connection that was no failure
 constexpr uint64_t kGenerationMax = std::numeric_limits<uint64_t>::max() / 2;
-
-void tell(int epoll, int socket) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.fd = socket;
-  if (epoll >= 0) ::epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event);
-}
 
 bool readable(int socket) {
   pollfd polled{socket, POLLIN, 0};
@@ -79,7 +73,7 @@ void DataPlaneLink::call(Nanoseconds now) {
   auto socket = Writer::call(path_);
   if (!socket) return away(socket.error().message, now);
   calling_ = std::move(*socket);
-  tell(epoll_, calling_.get());
+  (void)watch(epoll_, calling_.get());
   give_up_at_ = now + kPatience;
 }
 

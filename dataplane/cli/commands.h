@@ -33,6 +33,5 @@ void add_show_config(CommandTable& table, DataPlane& plane);
 void add_record_table(CommandTable& table, DataPlane& plane);
 void add_start(CommandTable& table, DataPlane& plane);
 void add_stop(CommandTable& table, DataPlane& plane);
-void add_shutdown(CommandTable& table, DataPlane& plane);
 
 }  // namespace margay::dp

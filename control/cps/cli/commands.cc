@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// shutdown, and all the others
 #include "control/cps/cli/commands.h"
 
 #include <limits>
@@ -24,16 +23,6 @@ std::vector<std::string> cs_ids(const CpsService& service) {
   return {ids.begin(), ids.end()};
 }
 
-void add_shutdown(CommandTable& table, CpsService& service) {
-  table.add(
-      {"shutdown", "end the daemon", "as SIGTERM does", [&service](const Arguments&, Reply& reply) -> CommandResult {
-         service.stop();
-         reply.field("shutdown", true, "the daemon ends");
-         reply.end_session();
-         return {};
-       }});
-}
-
 }  // namespace
 
 void register_commands(CommandTable& table, CpsService& service) {
@@ -51,7 +40,7 @@ void register_commands(CommandTable& table, CpsService& service) {
   add_show_sessions(table, service);
   add_select(table, service);
   add_sync(table, service);
-  add_shutdown(table, service);
+  add_shutdown(table, "end the daemon", [&service] { service.stop(); });
   add_quit(table);
   add_help(table);
   add_version(table, "margay-cps");
