@@ -20,7 +20,7 @@ constexpr uint32_t kMagic = 0x5359474d;  // "MGYS"
 constexpr uint32_t kVersion = 1;
 
 // Walks over the fields (snapshot_fields.h).
-class Writer {
+class Encoder {
  public:
   template <class T>
   void number(std::string_view, const T& value, uint64_t, uint64_t) {
@@ -198,7 +198,7 @@ class Consistency {
 }  // namespace
 
 std::vector<std::byte> encode(const Snapshot& snapshot) {
-  Writer w;
+  Encoder w;
   w.put(kMagic, 4);
   w.put(kVersion, 4);
   pass_snapshot(w, snapshot);

@@ -20,7 +20,7 @@ namespace {
 // "12.5s"
 std::string text_of(Nanoseconds time) {
   google::protobuf::Duration duration;
-  put(time, duration);
+  control::put(time, duration);
   const std::string json = json_line(duration);
   return json.substr(1, json.size() - 2);
 }

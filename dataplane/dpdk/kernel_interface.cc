@@ -23,7 +23,7 @@ struct FreeBy {
   }
 };
 using Socket = std::unique_ptr<nl_sock, FreeBy<nl_socket_free>>;
-using LinkChange = std::unique_ptr<rtnl_link, FreeBy<rtnl_link_put>>;
+using LinkRequest = std::unique_ptr<rtnl_link, FreeBy<rtnl_link_put>>;
 using AddressChange = std::unique_ptr<rtnl_addr, FreeBy<rtnl_addr_put>>;
 using NetlinkAddress = std::unique_ptr<nl_addr, FreeBy<nl_addr_put>>;
 
@@ -36,7 +36,7 @@ NetlinkAddress to_netlink(const Prefix& prefix) {
 }
 
 int bring_up(nl_sock* socket, int index, const PortConfig& port, const MacAddress& mac) {
-  const LinkChange key(rtnl_link_alloc()), change(rtnl_link_alloc());
+  const LinkRequest key(rtnl_link_alloc()), change(rtnl_link_alloc());
   const NetlinkAddress address(nl_addr_build(AF_LLC, mac.bytes.data(), mac.bytes.size()));
   if (!key || !change || !address) return -NLE_NOMEM;
   rtnl_link_set_ifindex(key.get(), index);
@@ -84,7 +84,7 @@ InterfaceState interface_state(unsigned index) {
   if (!socket || nl_connect(socket.get(), NETLINK_ROUTE) < 0) return kUp;
   rtnl_link* found = nullptr;
   const int error = rtnl_link_get_kernel(socket.get(), static_cast<int>(index), nullptr, &found);
-  const LinkChange link(found);
+  const LinkRequest link(found);
   if (error < 0) return error == -NLE_NODEV || error == -NLE_OBJ_NOTFOUND ? kGone : kUp;
   return (rtnl_link_get_flags(link.get()) & kRuns) == kRuns ? kUp : kDown;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TCP's life as the SCI sees it (SCI-92, SCI-125), who may open a connection (SCI-132), and what is said when
 // nobody can take it (SCI-79, SCI-80; RFC 9293 §3.10.7.1, RFC 1122 §3.2.2.1, RFC 4443 §3.1).
-#include "tests/packet/fixture.h"
+#include "tests/packet/flows.h"
 
 namespace margay::test {
 namespace {
@@ -79,10 +79,6 @@ Step administer(dp::Admin admin, dp::Tick drain_deadline) {
     }
   });
 }
-
-const PacketBuilder kQuery = from_router(udp(kClient, "192.0.2.10:53").payload("query"));
-const PacketBuilder kQueryOut = kQuery.to("10.1.0.11:5353").ether(kPort1, kInstance1).ttl(63);
-const PacketBuilder kQuery6 = from_router(udp(kClient6, "[2001:db8::10]:53").payload("query"));
 
 PacketBuilder unreachable(const PacketBuilder& packet, size_t longest) {
   Bytes quoted = packet.ip_packet();

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames that do not get past the parser or the link layer, and their neighbours that do. The parser's own
 // boundaries stand in tests/unit/parse_test.cc; here each reason is seen from the outside.
-#include "tests/packet/fixture.h"
+#include "tests/packet/flows.h"
 
 namespace margay::test {
 namespace {
-
-const PacketBuilder kOpen = from_router(tcp("198.51.100.7:40000", "192.0.2.10:80").flags(kSyn).seq(1000));
-const PacketBuilder kOpenOut = kOpen.to("10.1.0.11:8080").ether(kPort1, kInstance1).ttl(63);
-const PacketBuilder kOpen6 = from_router(tcp("[2001:db8:99::7]:40000", "[2001:db8::10]:80").flags(kSyn).seq(1000));
-const PacketBuilder kOpen6Out = kOpen6.to("[2001:db8:1::11]:8080").ether(kPort1, kInstance1).ttl(63);
-const PacketBuilder kQuery = from_router(udp("198.51.100.7:40000", "192.0.2.10:53").payload("query"));
-const PacketBuilder kQueryOut = kQuery.to("10.1.0.11:5353").ether(kPort1, kInstance1).ttl(63);
 
 Row dropped(const char* name, const PacketBuilder& frame, DropReason why) {
   return {name, nat_site(), {in(0, frame).drop(why).leaves(0, 0)}};

@@ -7,7 +7,9 @@
 namespace margay::test {
 namespace {
 
-void put16(Bytes& out, uint16_t v) { out.insert(out.end(), {static_cast<uint8_t>(v >> 8), static_cast<uint8_t>(v)}); }
+void put_word(Bytes& out, uint16_t v) {
+  out.insert(out.end(), {static_cast<uint8_t>(v >> 8), static_cast<uint8_t>(v)});
+}
 void put(Bytes& out, const MacAddress& m) { out.insert(out.end(), m.bytes.begin(), m.bytes.end()); }
 void put(Bytes& out, const IpAddress& a) {
   out.insert(out.end(), a.bytes.begin() + (a.is_v4() ? 12 : 0), a.bytes.end());
@@ -17,7 +19,7 @@ void put(Bytes& out, const IpAddress& a) {
 
 PacketBuilder arp(const Arp& fields) {
   Bytes p;
-  put16(p, 1), put16(p, 0x0800), put16(p, 0x0604), put16(p, fields.operation);
+  put_word(p, 1), put_word(p, 0x0800), put_word(p, 0x0604), put_word(p, fields.operation);
   put(p, fields.sender_mac), put(p, ip(fields.sender));
   put(p, fields.target_mac), put(p, ip(fields.target));
   const MacAddress to = fields.operation == 1 ? kBroadcastMac : fields.target_mac;
@@ -50,7 +52,7 @@ Bytes neighbour_target(std::string_view target, const Bytes& options) {
 namespace {
 Bytes nd_body(std::string_view target, uint8_t option_type, const std::optional<MacAddress>& option) {
   Bytes bytes;
-  if (option) put16(bytes, static_cast<uint16_t>(option_type << 8 | 1)), put(bytes, *option);
+  if (option) put_word(bytes, static_cast<uint16_t>(option_type << 8 | 1)), put(bytes, *option);
   return neighbour_target(target, bytes);
 }
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/file_text.h"
 #include "tests/support/small_site.h"
 #include "tests/support/temp_folder.h"
 
@@ -106,8 +107,7 @@ TEST_F(BindingsFileTest, SavesTablesAsTheyAreMade) {
       std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
       return id;
     }();
-    std::ifstream stream(path(), std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    const std::string text = test::file_text(path());
     const auto image = dp::open_image(std::as_bytes(std::span(text)), boot);
     EXPECT_TRUE(image);
     return image ? image->table.snapshot.generation : 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/file_text.h"
 #include "tests/support/site_text.h"
 #include "tests/support/site_yaml.h"
 
@@ -27,17 +28,9 @@ SiteConfig good(const std::string& text) {
 
 IpAddress ip(const char* text) { return IpAddress::parse(text).value(); }
 
-std::string file_text(const std::string& path) {
-  std::ifstream in(path);
-  EXPECT_TRUE(in) << path;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // The document's first example.
 std::string shortest() {
-  const std::string document = file_text(MARGAY_TEST_DATA "/../../../docs/site-file.md"), begin = "```yaml\n";
+  const std::string document = test::file_text(MARGAY_TEST_DATA "/../../../docs/site-file.md"), begin = "```yaml\n";
   const size_t from = document.find(begin) + begin.size();
   return document.substr(from, document.find("```\n", from) - from);
 }
@@ -254,7 +247,7 @@ TEST(SiteReader, TheReferenceFileNamesWhatIsNotBuilt) {
        ", new_connections_per_source: 200/s", ""},
       {"67:82: scis[0].instances[1].accelerator: is not built yet, expected it left out", ", accelerator: gpu-0}", "}"},
   };
-  std::string text = replaced(file_text(MARGAY_TEST_DATA "/reference_site.yaml"), "  gpu-0:", "# gpu-0:");
+  std::string text = replaced(test::file_text(MARGAY_TEST_DATA "/reference_site.yaml"), "  gpu-0:", "# gpu-0:");
   text = replaced(text, "accelerators:", "accelerators: {}");  // so that the lines stay
   for (const Step& step : steps) {
     const auto site = parse_site(text, "site.yaml");

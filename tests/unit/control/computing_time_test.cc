@@ -8,7 +8,7 @@
 namespace margay::control {
 namespace {
 
-constexpr Share kHalf{0.5};
+constexpr Share kEven{0.5};
 
 InstanceInput told(HealthState health, uint32_t active, Nanoseconds response) {
   return {.health = health, .max_sessions = 100, .active = active, .response_time = response};
@@ -16,10 +16,10 @@ InstanceInput told(HealthState health, uint32_t active, Nanoseconds response) {
 InstanceInput seen(HealthState health, uint32_t active, const Histogram& responses) {
   return {.health = health, .max_sessions = 100, .active = active, .responses = &responses};
 }
-ComputingTime estimate(const std::vector<InstanceInput>& list, ComputingTimeMethod method, Share factor = kHalf) {
+ComputingTime estimate(const std::vector<InstanceInput>& list, ComputingTimeMethod method, Share factor = kEven) {
   return ComputingTimeEstimator().estimate(list, factor, {.method = method}, kSecond);
 }
-ComputingTime mean(const std::vector<InstanceInput>& list, Share factor = kHalf) {
+ComputingTime mean(const std::vector<InstanceInput>& list, Share factor = kEven) {
   return estimate(list, ComputingTimeMethod::kWeightedMean, factor);
 }
 
@@ -127,7 +127,7 @@ TEST(ComputingTime, QuantilesWeighDegradedLowerToo_D38) {
   slow.add(kSecond, 60);
   const std::vector list = {seen(HealthState::kHealthy, 1, fast), seen(HealthState::kDegraded, 1, slow)};
   expect_near(estimate(list, ComputingTimeMethod::kMedian, Share{1}).value, 1000);
-  expect_near(estimate(list, ComputingTimeMethod::kMedian, kHalf).value, 10);
+  expect_near(estimate(list, ComputingTimeMethod::kMedian, kEven).value, 10);
 }
 
 TEST(ComputingTime, QuantilesFallBackOnTheMeanWhereNoRequestWasSeen) {
@@ -138,7 +138,7 @@ TEST(ComputingTime, DynamicFollowsHistoryAndLoad_SCI40) {
   ComputingTimeEstimator e;
   const ComputingTimeConfig config{.method = ComputingTimeMethod::kDynamic, .alpha = Share{0.5}, .period = kSecond};
   const auto at = [&](Nanoseconds now, uint32_t active, Nanoseconds response) {
-    return e.estimate(std::vector{told(HealthState::kHealthy, active, response)}, kHalf, config, now).value;
+    return e.estimate(std::vector{told(HealthState::kHealthy, active, response)}, kEven, config, now).value;
   };
   EXPECT_EQ(at(kSecond, 20, 100 * kMillisecond), 100u);  // load 0.2 is usual so far
   EXPECT_EQ(at(2 * kSecond, 20, 200 * kMillisecond), 150u);

@@ -8,17 +8,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/file_text.h"
 #include "tests/support/temp_folder.h"
 
 namespace margay::control {
 namespace {
-
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 TEST(DurableFile, ComesBackAsItWas) {
   const test::TempFolder folder;
@@ -41,7 +35,7 @@ TEST(DurableFile, AnythingElseIsRefused) {
   const test::TempFolder folder;
   const std::string path = folder.path() + "/x";
   ASSERT_TRUE(write_checked(path, "c-sma-state", "content"));
-  const std::string whole = content(path);
+  const std::string whole = margay::test::file_text(path);
   const auto error_with = [&](const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
     const auto read = read_checked(path, "c-sma-state");
@@ -56,7 +50,7 @@ TEST(DurableFile, AnythingElseIsRefused) {
   }
   EXPECT_EQ(error_with(whole + "x"), damaged);
   ASSERT_TRUE(write_checked(path, "cps-state", "content"));
-  EXPECT_EQ(error_with(content(path)), damaged);
+  EXPECT_EQ(error_with(margay::test::file_text(path)), damaged);
   EXPECT_EQ(error_with(whole), "");
 }
 
@@ -68,7 +62,7 @@ TEST(DurableFile, WhatCannotBeWrittenLeavesTheOldOne) {
   const auto written = replace_file(path, "new");
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().message, path + ".new: cannot be written: Is a directory");
-  EXPECT_EQ(content(path), "old");
+  EXPECT_EQ(margay::test::file_text(path), "old");
 }
 
 }  // namespace

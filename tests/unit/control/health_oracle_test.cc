@@ -109,7 +109,7 @@ class Oracle {
   uint32_t run_at_episode_[kCheckKinds] = {};
 };
 
-void run_one(uint64_t seed) {
+void compare_one(uint64_t seed) {
   test::Random random(seed);
   HealthConfig config{.recovery = random.one_in(2) ? Recovery::kDirect : Recovery::kStepwise,
                       .readiness = ProbeConfig{},
@@ -146,7 +146,7 @@ TEST(HealthMonitor, AgreesWithAnOracleOverRandomChecks_D24_D54) {
   const uint64_t seed = test::test_seed();
   SCOPED_TRACE(test::seed_text(seed));
   for (uint64_t run = 0; run < 2000; ++run) {
-    run_one(seed + run);
+    compare_one(seed + run);
     if (HasFatalFailure()) {
       ADD_FAILURE() << "run " << run;
       return;

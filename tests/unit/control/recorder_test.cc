@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recording on disk, and its ends.
 #include "control/record/recorder.h"
+#include "tests/support/file_text.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -13,12 +14,6 @@ namespace margay::control {
 namespace {
 
 constexpr Time kAt{1'500 * kMillisecond, 1'700'000'000'000};
-
-std::string read(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 class RecorderFile : public testing::Test {
  protected:
@@ -33,7 +28,7 @@ TEST_F(RecorderFile, ALineARecord) {
   recorder.begin({.config = {.csci_id = "c", .cs_id = "s", .health = {.liveness = {}}}, .seed = 3, .epoch = 4}, kAt);
   recorder.event("c", DataPlaneLost{"frozen"}, kAt);
   recorder.action("c", ScrapeRequest{"si-1", 9, "http://x", 2 * kSecond}, kAt);
-  const std::string text = read(path);
+  const std::string text = margay::test::file_text(path);
   const std::string stamp = R"({"csci_id":"c","at":"1.500s","wall":"2023-11-14T22:13:20Z",)";
   EXPECT_EQ(text.find(stamp + R"("start":{"config":{"csci_id":"c","cs_id":"s",)"), 0u) << text;
   EXPECT_NE(text.find(R"("seed":"3","epoch":"4","ticks_recorded":true}})"
@@ -52,24 +47,24 @@ TEST_F(RecorderFile, ALineARecord) {
       << text;
   recorder.close();
   recorder.event("c", Tick{}, kAt);
-  EXPECT_EQ(read(path), text);
+  EXPECT_EQ(margay::test::file_text(path), text);
 }
 
 TEST_F(RecorderFile, GoesOnBehindWhatIsThere) {
   Recorder recorder;
   ASSERT_TRUE(recorder.open(path));
   recorder.event("c", Tick{}, kAt);
-  const std::string first = read(path);
+  const std::string first = margay::test::file_text(path);
   ASSERT_TRUE(recorder.open(path));
   recorder.event("c", Tick{}, kAt);
-  EXPECT_EQ(read(path), first + first);
+  EXPECT_EQ(margay::test::file_text(path), first + first);
 }
 
 TEST_F(RecorderFile, EndsAtItsSizeByWholeLines) {
   Recorder recorder(200);
   ASSERT_TRUE(recorder.open(path));
   for (int i = 0; i < 10; ++i) recorder.event("c", Tick{}, kAt);
-  const std::string text = read(path);
+  const std::string text = margay::test::file_text(path);
   EXPECT_LE(text.size(), 200u);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;  // of 71 bytes each
   EXPECT_EQ(text.back(), '\n');

@@ -12,6 +12,7 @@
 
 #include "control/record/recorder.h"
 #include "margay/v1/sci_events.pb.h"
+#include "tests/support/file_text.h"
 #include "tests/support/seed.h"
 #include "tests/unit/control/sci_rig.h"
 
@@ -19,12 +20,6 @@ namespace margay::control {
 namespace {
 
 using margay::test::Random;
-
-std::string read(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 std::string line_of(const std::string& csci_id, const Action& action, Time at) {
   v1::Record record;
@@ -104,10 +99,10 @@ TEST_F(ReplayFile, ARecordingComesOutAsItWas) {
   const std::string actions = record_a_run(in, seed);
   EXPECT_EQ(fault(), "");
   ASSERT_GT(std::count(actions.begin(), actions.end(), '\n'), 500);
-  EXPECT_TRUE(read(out) == actions) << "the actions differ";
-  const std::string first = read(out);
+  EXPECT_TRUE(margay::test::file_text(out) == actions) << "the actions differ";
+  const std::string first = margay::test::file_text(out);
   EXPECT_EQ(fault(), "");
-  EXPECT_TRUE(read(out) == first) << "the same recording came out in two ways";
+  EXPECT_TRUE(margay::test::file_text(out) == first) << "the same recording came out in two ways";
 }
 
 const std::string kStart = R"({"csci_id":"c","at":"10s","start":{"config":{"csci_id":"c"},"seed":"1","epoch":"2"}})"
@@ -146,7 +141,7 @@ TEST_F(ReplayFile, FilesThatAreNotThereOrAreTheSame) {
   given(kStart);
   out = in;
   EXPECT_EQ(fault(), in + ": is the input");
-  EXPECT_EQ(read(in), kStart);
+  EXPECT_EQ(margay::test::file_text(in), kStart);
   out = in + "/x";
   EXPECT_EQ(fault(), out + ": Not a directory");
 }
@@ -156,7 +151,7 @@ TEST_F(ReplayFile, AStartWithoutAConfigTakesTheSitesOwn) {
         "\n" +
         tick("2s", "192.0.2.10:80"));
   EXPECT_EQ(fault({test::two_instances()}), "");
-  EXPECT_NE(read(out).find(R"("si_id":"si-2")"), std::string::npos);
+  EXPECT_NE(margay::test::file_text(out).find(R"("si_id":"si-2")"), std::string::npos);
 }
 
 // After the machine was started anew: its clock begins again, and nothing of before goes on.
@@ -166,10 +161,11 @@ TEST_F(ReplayFile, ANewStartMayGoBack) {
         "\n" +
         tick("6s"));
   EXPECT_EQ(fault(), "");
-  EXPECT_NE(read(out).find(R"("at":"6s","wall":"1970-01-01T00:00:06Z","report":{"csci_id":"c","timestamp":)"
-                           R"("1970-01-01T00:00:06Z","epoch":"3","sequence":"1")"),
+  EXPECT_NE(margay::test::file_text(out).find(
+                R"("at":"6s","wall":"1970-01-01T00:00:06Z","report":{"csci_id":"c","timestamp":)"
+                R"("1970-01-01T00:00:06Z","epoch":"3","sequence":"1")"),
             std::string::npos)
-      << read(out);
+      << margay::test::file_text(out);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace margay::control {
 namespace {
 
-constexpr Nanoseconds kStart = 1000 * kSecond;
+constexpr Nanoseconds kFirst = 1000 * kSecond;
 
 SciSpec config() { return {.csci_id = "192.0.2.10:80", .cs_id = "ARS"}; }
 SciState state(uint32_t gas, std::optional<uint32_t> computing_time = 100) {
@@ -19,9 +19,10 @@ SciState state(uint32_t gas, std::optional<uint32_t> computing_time = 100) {
 }
 
 // Reports what is due at once, as the shell does.
-class Rig {
+class ReportingRig {
  public:
-  explicit Rig(const SciSpec& c = config(), SciState first = state(1000)) : now_state(std::move(first)), ri(c, 7, now) {
+  explicit ReportingRig(const SciSpec& c = config(), SciState first = state(1000))
+      : now_state(std::move(first)), ri(c, 7, now) {
     ri.raise(Trigger::kStart, now);
     poll();
     sent.clear();
@@ -49,18 +50,18 @@ class Rig {
   }
   const Report& last() const { return sent.back(); }
 
-  Nanoseconds now = kStart;
+  Nanoseconds now = kFirst;
   SciState now_state;
   std::vector<Report> sent;
   ReportingInterface ri;
 };
 
 TEST(Reporting, FullReportEvery60Seconds_SCI100) {
-  Rig r;
+  ReportingRig r;
   for (Nanoseconds i = 1; i <= 3; ++i) {
-    r.now = kStart + i * 60 * kSecond - 1;
+    r.now = kFirst + i * 60 * kSecond - 1;
     EXPECT_FALSE(r.poll());
-    EXPECT_EQ(r.ri.next_due(), kStart + i * 60 * kSecond);
+    EXPECT_EQ(r.ri.next_due(), kFirst + i * 60 * kSecond);
     r.now += 1;
     EXPECT_TRUE(r.poll());
     EXPECT_EQ(r.last().trigger, Trigger::kPeriodic);
@@ -69,52 +70,52 @@ TEST(Reporting, FullReportEvery60Seconds_SCI100) {
 }
 
 TEST(Reporting, DeltasDoNotMoveThePeriodicReport_SCI100) {
-  Rig r;
+  ReportingRig r;
   r.now += 30 * kSecond;
   EXPECT_TRUE(r.observe(state(500)));
-  EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 60 * kSecond);
 }
 
 TEST(Reporting, AfterALongPauseOnePeriodicReportGoesNotOneForEachMissed) {
-  Rig r;
-  r.now = kStart + 1000 * kSecond;
+  ReportingRig r;
+  r.now = kFirst + 1000 * kSecond;
   EXPECT_TRUE(r.poll());
   EXPECT_FALSE(r.poll());
-  EXPECT_EQ(r.ri.next_due(), kStart + 1020 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 1020 * kSecond);
 }
 
 TEST(Reporting, GasThresholdIsMoreThanTenPercentOrMoreThan50_SCI102_D48) {
   // base 100: 10 % is 10
-  EXPECT_FALSE(Rig(config(), state(100)).observe(state(110)));
-  EXPECT_TRUE(Rig(config(), state(100)).observe(state(111)));
-  EXPECT_FALSE(Rig(config(), state(100)).observe(state(90)));
-  EXPECT_TRUE(Rig(config(), state(100)).observe(state(89)));
+  EXPECT_FALSE(ReportingRig(config(), state(100)).observe(state(110)));
+  EXPECT_TRUE(ReportingRig(config(), state(100)).observe(state(111)));
+  EXPECT_FALSE(ReportingRig(config(), state(100)).observe(state(90)));
+  EXPECT_TRUE(ReportingRig(config(), state(100)).observe(state(89)));
   // base 1000: 50 comes before 10 %
-  EXPECT_FALSE(Rig(config(), state(1000)).observe(state(1050)));
-  EXPECT_TRUE(Rig(config(), state(1000)).observe(state(1051)));
-  EXPECT_FALSE(Rig(config(), state(1000)).observe(state(950)));
-  EXPECT_TRUE(Rig(config(), state(1000)).observe(state(949)));
+  EXPECT_FALSE(ReportingRig(config(), state(1000)).observe(state(1050)));
+  EXPECT_TRUE(ReportingRig(config(), state(1000)).observe(state(1051)));
+  EXPECT_FALSE(ReportingRig(config(), state(1000)).observe(state(950)));
+  EXPECT_TRUE(ReportingRig(config(), state(1000)).observe(state(949)));
 }
 
 TEST(Reporting, GasBaseZeroAnyChangeCountsAndNeverBelowOneSlot_D37_D48) {
-  EXPECT_TRUE(Rig(config(), state(0)).observe(state(1)));
-  EXPECT_FALSE(Rig(config(), state(0)).observe(state(0)));
-  EXPECT_FALSE(Rig(config(), state(10)).observe(state(11)));  // 1 of 10 is not more than 10 %
-  EXPECT_TRUE(Rig(config(), state(9)).observe(state(10)));
+  EXPECT_TRUE(ReportingRig(config(), state(0)).observe(state(1)));
+  EXPECT_FALSE(ReportingRig(config(), state(0)).observe(state(0)));
+  EXPECT_FALSE(ReportingRig(config(), state(10)).observe(state(11)));  // 1 of 10 is not more than 10 %
+  EXPECT_TRUE(ReportingRig(config(), state(9)).observe(state(10)));
 }
 
 TEST(Reporting, ComputingTimeThresholdIsMoreThanTwentyPercent_SCI103_D48) {
-  EXPECT_FALSE(Rig().observe(state(1000, 120)));
-  EXPECT_TRUE(Rig().observe(state(1000, 121)));
-  EXPECT_FALSE(Rig().observe(state(1000, 80)));
-  EXPECT_TRUE(Rig().observe(state(1000, 79)));
-  EXPECT_TRUE(Rig().observe(state(1000, std::nullopt)));  // absent is not 0
-  EXPECT_FALSE(Rig(config(), state(1000, 5)).observe(state(1000, 6)));
-  EXPECT_TRUE(Rig(config(), state(1000, 4)).observe(state(1000, 5)));
+  EXPECT_FALSE(ReportingRig().observe(state(1000, 120)));
+  EXPECT_TRUE(ReportingRig().observe(state(1000, 121)));
+  EXPECT_FALSE(ReportingRig().observe(state(1000, 80)));
+  EXPECT_TRUE(ReportingRig().observe(state(1000, 79)));
+  EXPECT_TRUE(ReportingRig().observe(state(1000, std::nullopt)));  // absent is not 0
+  EXPECT_FALSE(ReportingRig(config(), state(1000, 5)).observe(state(1000, 6)));
+  EXPECT_TRUE(ReportingRig(config(), state(1000, 4)).observe(state(1000, 5)));
 }
 
 TEST(Reporting, ThresholdsCompareWithWhatWasSent_SCI101_SCI94) {
-  Rig r(config(), state(1000));
+  ReportingRig r(config(), state(1000));
   EXPECT_FALSE(r.observe(state(1030)));
   EXPECT_TRUE(r.observe(state(1060)));  // 60 from what was sent, 30 from what was last seen
   EXPECT_EQ(r.last().trigger, Trigger::kThreshold);
@@ -128,56 +129,56 @@ TEST(Reporting, ThresholdsAreConfigurable_SCI105) {
   c.report.gas_change = Share{0.5};
   c.report.gas_absolute = 400;
   c.report.computing_time_change = Share{0.01};
-  EXPECT_FALSE(Rig(c, state(1000)).observe(state(1400)));
-  EXPECT_TRUE(Rig(c, state(1000)).observe(state(1401)));
-  EXPECT_TRUE(Rig(c, state(1000)).observe(state(1000, 102)));
+  EXPECT_FALSE(ReportingRig(c, state(1000)).observe(state(1400)));
+  EXPECT_TRUE(ReportingRig(c, state(1000)).observe(state(1401)));
+  EXPECT_TRUE(ReportingRig(c, state(1000)).observe(state(1000, 102)));
 }
 
 TEST(Reporting, RoutineReportsAreLimitedToOneASecondAfterFive_SCI109) {
-  Rig r;
+  ReportingRig r;
   uint32_t gas = 1000;
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(r.observe(state(gas += 100)));
   EXPECT_FALSE(r.observe(state(gas += 100)));
   EXPECT_FALSE(r.observe(state(gas += 100)));
-  EXPECT_EQ(r.ri.next_due(), kStart + kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + kSecond);
   r.run_to_due();
   EXPECT_EQ(r.last().state.gas->value, gas);  // both meet in the newest state
   EXPECT_FALSE(r.observe(state(gas += 100)));
-  EXPECT_EQ(r.ri.next_due(), kStart + 2 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 2 * kSecond);
 }
 
 TEST(Reporting, AChangeThatCameBackBeforeItsTokenIsNotTold_SCI109) {
-  Rig r;
+  ReportingRig r;
   for (uint32_t gas = 1100; gas <= 1500; gas += 100) r.observe(state(gas));
   EXPECT_FALSE(r.observe(state(2000)));
   EXPECT_FALSE(r.observe(state(1500)));
-  EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 60 * kSecond);
 }
 
 TEST(Reporting, CriticalTriggersHaveTheirOwnBucketOfTwentyAndTenASecond_D11_D34) {
-  Rig r;
+  ReportingRig r;
   for (uint32_t gas = 1100; gas <= 1600; gas += 100) r.observe(state(gas));  // routine is spent
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(r.raise(Trigger::kAdmin)) << i;
   EXPECT_FALSE(r.raise(Trigger::kAdmin));
   EXPECT_FALSE(r.raise(Trigger::kAllDown));
-  EXPECT_EQ(r.ri.next_due(), kStart + 100 * kMillisecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 100 * kMillisecond);
   r.now_state = state(0);
   r.run_to_due();
   EXPECT_EQ(r.last().trigger, Trigger::kAllDown);  // coalesced, the graver one named, the newest state told
   EXPECT_TRUE(r.last().reasons.has(Trigger::kAdmin));
   EXPECT_EQ(r.last().state.gas->value, 0u);
-  EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 60 * kSecond);
 }
 
 TEST(Reporting, CriticalEventsGoAtOnce_SCI106_SCI107_SCI108) {
   for (const Trigger t : {Trigger::kAllDown, Trigger::kRecovery, Trigger::kAdmin}) {
-    Rig r;
+    ReportingRig r;
     if (t == Trigger::kAllDown) r.now_state = state(0);
     EXPECT_TRUE(r.raise(t));
     EXPECT_EQ(r.last().trigger, t);
     EXPECT_FALSE(r.last().full);
   }
-  Rig r;
+  ReportingRig r;
   r.ri.raise(SecurityEvent{"SYN flood", 0}, r.now);
   EXPECT_TRUE(r.poll());
   EXPECT_EQ(r.last().trigger, Trigger::kSecurity);
@@ -186,12 +187,12 @@ TEST(Reporting, CriticalEventsGoAtOnce_SCI106_SCI107_SCI108) {
 }
 
 TEST(Reporting, ChangesOfHealthWaitAHundredMillisecondsForEachOther_SCI72_SCI104_D50) {
-  Rig r;
+  ReportingRig r;
   EXPECT_FALSE(r.raise(Trigger::kHealth));
-  EXPECT_EQ(r.ri.next_due(), kStart + 100 * kMillisecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 100 * kMillisecond);
   r.now += 60 * kMillisecond;
   EXPECT_FALSE(r.raise(Trigger::kHealth));
-  EXPECT_EQ(r.ri.next_due(), kStart + 100 * kMillisecond);  // of the first
+  EXPECT_EQ(r.ri.next_due(), kFirst + 100 * kMillisecond);  // of the first
   r.run_to_due();
   EXPECT_EQ(r.last().trigger, Trigger::kHealth);
   EXPECT_EQ(r.sent.size(), 1u);
@@ -200,33 +201,33 @@ TEST(Reporting, ChangesOfHealthWaitAHundredMillisecondsForEachOther_SCI72_SCI104
 
 // Counters come many times a second, and a change of health changes GAS.
 TEST(Reporting, AThresholdWaitsWithTheChangesOfHealthAndSpendsNoTokenOfItsOwn_SCI72_D50) {
-  Rig r;
+  ReportingRig r;
   r.raise(Trigger::kHealth);
   EXPECT_FALSE(r.observe(state(500)));
-  EXPECT_EQ(r.ri.next_due(), kStart + 100 * kMillisecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 100 * kMillisecond);
   r.run_to_due();
   EXPECT_EQ(r.last().trigger, Trigger::kHealth);
   EXPECT_TRUE(r.last().reasons.has(Trigger::kThreshold));
   uint32_t gas = 1000;
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(r.observe(state(gas += 100))) << i;
-  Rig pulled;
+  ReportingRig pulled;
   pulled.raise(Trigger::kHealth);
   EXPECT_TRUE(pulled.raise(Trigger::kPulled));  // who asks is answered
 }
 
 TEST(Reporting, AGraverEventTakesWaitingChangesOfHealthWithIt_SCI106) {
-  Rig r;
+  ReportingRig r;
   r.now_state = state(0);
   r.raise(Trigger::kHealth);
   EXPECT_TRUE(r.raise(Trigger::kAllDown));
   EXPECT_EQ(r.last().trigger, Trigger::kAllDown);
   EXPECT_TRUE(r.last().reasons.has(Trigger::kHealth));
-  EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 60 * kSecond);
 }
 
 // A report tells the newest state: what waited for a token and is not so any more is a reason, not the trigger.
 TEST(Reporting, AllDownIsNotSaidOfAnSciThatHasSlotsAgain_SCI106) {
-  Rig r;
+  ReportingRig r;
   r.now_state = state(10);
   EXPECT_TRUE(r.raise(Trigger::kAllDown));
   EXPECT_EQ(r.last().trigger, Trigger::kHealth);
@@ -234,7 +235,7 @@ TEST(Reporting, AllDownIsNotSaidOfAnSciThatHasSlotsAgain_SCI106) {
 }
 
 TEST(Reporting, NoSecurityEventIsLost_D11) {
-  Rig r;
+  ReportingRig r;
   for (int i = 0; i < 20; ++i) r.raise(Trigger::kAdmin);
   for (size_t i = 0; i < kSecurityEventsMax + 3; ++i) r.ri.raise(SecurityEvent{std::to_string(i), 0}, r.now);
   r.run_to_due();
@@ -247,16 +248,16 @@ TEST(Reporting, NoSecurityEventIsLost_D11) {
 }
 
 TEST(Reporting, ARoutineReportCarriesACriticalReasonThatWaits_D11) {
-  Rig r;
+  ReportingRig r;
   for (int i = 0; i < 21; ++i) r.raise(Trigger::kAdmin);  // the last one waits for its token
   EXPECT_TRUE(r.observe(state(5)));
   EXPECT_EQ(r.last().trigger, Trigger::kAdmin);
   EXPECT_TRUE(r.last().reasons.has(Trigger::kThreshold));
-  EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 60 * kSecond);
 }
 
 TEST(Reporting, APullIsAnsweredInFullOutOfTheRoutineBucket_D21) {
-  Rig r;
+  ReportingRig r;
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(r.raise(Trigger::kPulled));
   EXPECT_TRUE(r.last().full);
   EXPECT_EQ(r.last().trigger, Trigger::kPulled);
@@ -264,7 +265,7 @@ TEST(Reporting, APullIsAnsweredInFullOutOfTheRoutineBucket_D21) {
 }
 
 TEST(Reporting, StartAndStopGoWhateverTheBucketsSay_D21) {
-  Rig r;
+  ReportingRig r;
   for (int i = 0; i < 30; ++i) r.raise(Trigger::kAdmin);
   for (uint32_t gas = 1; gas <= 1000; gas += 100) r.observe(state(gas));
   EXPECT_TRUE(r.raise(Trigger::kStop));
@@ -279,10 +280,10 @@ TEST(Reporting, CarriesItsFields_SCI112_SCI113_SCI114_SCI115_SCI116_SCI117_SCI11
   s.price = 10;
   s.reputation = 8;
   s.security_level = 5;
-  s.ledger_at = kStart - 3 * kMillisecond;
-  ReportingInterface ri(c, 7, kStart);
-  ri.raise(Trigger::kStart, kStart);
-  const Report r = ri.make(s, kStart, 1'700'000'000'123);
+  s.ledger_at = kFirst - 3 * kMillisecond;
+  ReportingInterface ri(c, 7, kFirst);
+  ri.raise(Trigger::kStart, kFirst);
+  const Report r = ri.make(s, kFirst, 1'700'000'000'123);
   EXPECT_EQ(r.csci_id, "192.0.2.10:80");
   EXPECT_EQ(r.cs_id, "ARS");
   EXPECT_EQ(r.timestamp_ms, 1'700'000'000'123);
@@ -300,7 +301,7 @@ TEST(Reporting, CarriesItsFields_SCI112_SCI113_SCI114_SCI115_SCI116_SCI117_SCI11
 }
 
 TEST(Reporting, TheSequenceRisesByOne_SCI115) {
-  Rig r;
+  ReportingRig r;
   for (uint64_t i = 2; i < 20; ++i) {
     r.now += 60 * kSecond;
     r.poll();
@@ -314,7 +315,7 @@ TEST(Reporting, ADeltaLeavesOutWhatDidNotChange_SCI119_SCI120_D42) {
   s.security_level = 5;
   s.instances = {{"a", HealthState::kHealthy, Admin::kEnabled, 10, 1},
                  {"b", HealthState::kHealthy, Admin::kEnabled, 10, 1}};
-  Rig r(config(), s);
+  ReportingRig r(config(), s);
   s.price = 11;
   s.instances[1].health = HealthState::kDegraded;
   EXPECT_TRUE(r.observe(s));  // the price
@@ -337,33 +338,33 @@ TEST(Reporting, ADeltaLeavesOutWhatDidNotChange_SCI119_SCI120_D42) {
 }
 
 TEST(Reporting, AReloadTakesIntervalsAndRatesAndKeepsTheSequence_SCI105) {
-  Rig r;
+  ReportingRig r;
   SciSpec c = config();
   c.report.interval = 10 * kSecond;
   c.report.rate = {.spacing = 2 * kSecond, .burst = 1};
   r.ri.configure(c, r.now);
-  EXPECT_EQ(r.ri.next_due(), kStart + 10 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 10 * kSecond);
   EXPECT_TRUE(r.observe(state(1)));
   EXPECT_EQ(r.last().sequence, 2u);
   EXPECT_FALSE(r.observe(state(500)));
-  EXPECT_EQ(r.ri.next_due(), kStart + 2 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 2 * kSecond);
 }
 
 // The C-SMA was told the shorter interval and lets the SCI age by it.
 TEST(Reporting, ALongerIntervalBeginsWithTheReportThatTellsOfIt_SCI100_D42) {
-  Rig r;
+  ReportingRig r;
   SciSpec c = config();
   c.report.interval = 600 * kSecond;
   r.now += 59 * kSecond;
   r.ri.configure(c, r.now);
-  EXPECT_EQ(r.ri.next_due(), kStart + 60 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 60 * kSecond);
   r.run_to_due();
   EXPECT_EQ(r.last().reporting_interval, 600 * kSecond);
-  EXPECT_EQ(r.ri.next_due(), kStart + 660 * kSecond);
+  EXPECT_EQ(r.ri.next_due(), kFirst + 660 * kSecond);
 }
 
 TEST(Reporting, AReloadTakesTheServiceItsReportsName_SCI113) {
-  Rig r;
+  ReportingRig r;
   SciSpec c = config();
   c.cs_id = "VRS";
   r.ri.configure(c, r.now);
@@ -376,7 +377,7 @@ TEST(Reporting, WhatIsGoneIsToldByAFullReport_SCI44_SCI119_SCI120) {
   s.price = 10;
   s.reputation = 8;
   s.instances = {{.id = "a"}, {.id = "b"}};
-  Rig price(config(), s);
+  ReportingRig price(config(), s);
   SciState less = s;
   less.price.reset();
   EXPECT_TRUE(price.observe(less));
@@ -388,7 +389,7 @@ TEST(Reporting, WhatIsGoneIsToldByAFullReport_SCI44_SCI119_SCI120) {
   EXPECT_TRUE(price.observe(less));
   EXPECT_FALSE(price.last().full);
 
-  Rig instance(config(), s);
+  ReportingRig instance(config(), s);
   instance.now_state.instances.pop_back();
   EXPECT_TRUE(instance.raise(Trigger::kAdmin));
   EXPECT_TRUE(instance.last().full);

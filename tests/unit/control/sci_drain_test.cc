@@ -11,7 +11,7 @@ using test::kBegin;
 using test::SciRig;
 using test::two_instances;
 
-constexpr auto kHealthy = HealthState::kHealthy;
+using enum HealthState;
 
 TEST(Sci, DrainingIsCriticalAndNoHealthState_D33_D34) {
   SciRig r;

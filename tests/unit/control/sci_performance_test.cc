@@ -10,8 +10,7 @@ namespace {
 using test::SciRig;
 using test::two_instances;
 
-constexpr auto kHealthy = HealthState::kHealthy;
-constexpr auto kDegraded = HealthState::kDegraded;
+using enum HealthState;
 
 SciSpec with_performance() {
   SciSpec config = two_instances();

@@ -10,9 +10,7 @@ namespace {
 using test::SciRig;
 using test::two_instances;
 
-constexpr auto kHealthy = HealthState::kHealthy;
-constexpr auto kUnhealthy = HealthState::kUnhealthy;
-constexpr auto kUnknown = HealthState::kUnknown;
+using enum HealthState;
 
 TEST(Sci, AReloadKeepsHealthAndAddsAndRemoves) {
   SciRig r;

@@ -12,9 +12,7 @@ namespace {
 using test::SciRig;
 using test::two_instances;
 
-constexpr auto kHealthy = HealthState::kHealthy;
-constexpr auto kUnhealthy = HealthState::kUnhealthy;
-constexpr auto kUnknown = HealthState::kUnknown;
+using enum HealthState;
 
 // D-29, D-51, D-23: a broken prober must not reset a whole site.
 class Silence : public testing::Test {

@@ -13,10 +13,7 @@ using test::kBegin;
 using test::SciRig;
 using test::two_instances;
 
-constexpr auto kHealthy = HealthState::kHealthy;
-constexpr auto kDegraded = HealthState::kDegraded;
-constexpr auto kUnhealthy = HealthState::kUnhealthy;
-constexpr auto kUnknown = HealthState::kUnknown;
+using enum HealthState;
 
 TEST(Sci, ComesUpFromUnknown_SCI60_SCI46) {
   SciRig r;

@@ -10,6 +10,7 @@
 #include "control/cps/config.h"
 #include "control/site_reader.h"
 #include "tests/support/control_site_text.h"
+#include "tests/unit/control/good_site.h"
 
 namespace margay::control {
 namespace {
@@ -21,13 +22,6 @@ const std::string kSecurity = "security: {ca: ca.pem, certificate: c.pem, key: c
 
 std::string c_sma_text(const std::string& flow) {
   return section(kSecurity + "c_sma: {identity: c-sma.edge-1" + (flow.empty() ? "" : ", " + flow) + "}\n");
-}
-
-SiteSpec good(const std::string& text) {
-  auto spec = parse_site(text, "site.yaml");
-  if (spec) return *spec;
-  ADD_FAILURE() << spec.error().message << "\n" << text;
-  return {.site = {}, .scis = {{}}, .c_sma = CSmaSpec{}};
 }
 
 // Part C of the requirements, Part D where it says otherwise.

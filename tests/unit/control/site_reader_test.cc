@@ -15,18 +15,13 @@
 #include "control/collection/http/presets.h"
 #include "control/sci/metrics.h"
 #include "tests/support/control_site_text.h"
+#include "tests/support/file_text.h"
+#include "tests/unit/control/good_site.h"
 
 namespace margay::control {
 namespace {
 
 using namespace margay::test;
-
-SiteSpec good(const std::string& text) {
-  auto spec = parse_site(text, "site.yaml");
-  if (spec) return *spec;
-  ADD_FAILURE() << spec.error().message << "\n" << text;
-  return {.site = {}, .scis = {{}}};
-}
 
 TEST(ControlSiteReader, ShortestFileHasAllDefaultsOfTheProcess) {
   const SiteSpec spec = good(joining(kSiteText));
@@ -273,8 +268,7 @@ TEST(ControlSiteReader, NeedsRestartForWhatIsTakenOnce) {
 
 // What the reference file has beside is not built yet.
 TEST(ControlSiteReader, ReadsTheReferenceFile) {
-  std::ifstream in(MARGAY_TEST_DATA "/reference_site.yaml");
-  std::string text{std::istreambuf_iterator<char>(in), {}};
+  std::string text = margay::test::file_text(MARGAY_TEST_DATA "/reference_site.yaml");
   for (const auto& [from, to] :
        std::initializer_list<std::pair<const char*, const char*>>{{"  gpu-0:", "# gpu-0:"},
                                                                   {"accelerators:", "# accelerators:"},

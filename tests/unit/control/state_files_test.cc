@@ -13,16 +13,12 @@
 
 #include "control/epoch_store.h"
 #include "control/report_lines.h"
+#include "tests/support/file_text.h"
 #include "tests/support/log_lines.h"
 #include "tests/support/temp_folder.h"
 
 namespace margay::control {
 namespace {
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(EpochStore, NeverGoesBackWhateverTheClockSays) {
   const test::TempFolder gone;
@@ -50,11 +46,11 @@ TEST(EpochStore, TheOldNumberStandsUntilTheNewOneIsWhole) {
   const test::LogLines log;
   EpochStore store(state);  // makes the folder
   EXPECT_EQ(store.next(7), 7u);
-  EXPECT_EQ(read(state + "/epoch"), "7\n");
+  EXPECT_EQ(margay::test::file_text(state + "/epoch"), "7\n");
   std::filesystem::create_directory(state + "/epoch.new");
   EXPECT_EQ(store.next(8), 8u);
   EXPECT_EQ(store.next(9), 9u);
-  EXPECT_EQ(read(state + "/epoch"), "7\n");
+  EXPECT_EQ(margay::test::file_text(state + "/epoch"), "7\n");
   EXPECT_EQ(log.count("the epoch cannot be kept"), 1u);
 }
 
@@ -64,14 +60,14 @@ TEST(ReportLines, AFileGetsALineEach) {
   ASSERT_TRUE(lines.open({ReportCopies::To::kFile, path}));
   lines.write("{1}");
   lines.write("{2}");
-  EXPECT_EQ(read(path), "{1}\n{2}\n");
+  EXPECT_EQ(margay::test::file_text(path), "{1}\n{2}\n");
   EXPECT_EQ(lines.written(), 2u);
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600)) << "nobody else's to read";
   ReportLines again;  // of the next process, or after a reload
   ASSERT_TRUE(again.open({ReportCopies::To::kFile, path}));
   lines.take_place(std::move(again));
   lines.write("{3}");
-  EXPECT_EQ(read(path), "{1}\n{2}\n{3}\n");
+  EXPECT_EQ(margay::test::file_text(path), "{1}\n{2}\n{3}\n");
   EXPECT_EQ(lines.written(), 3u);
   std::filesystem::remove(path);
   const auto nowhere = lines.open({ReportCopies::To::kFile, "/no/where"});
@@ -168,11 +164,11 @@ TEST(ReportLines, BehindATornLineTheNextBeginsOnItsOwn) {
   ReportLines lines;
   ASSERT_TRUE(lines.open({ReportCopies::To::kFile, path}));
   lines.write("{3}");
-  EXPECT_EQ(read(path), "{1}\n{2\n{3}\n");
+  EXPECT_EQ(margay::test::file_text(path), "{1}\n{2\n{3}\n");
   ReportLines again;
   ASSERT_TRUE(again.open({ReportCopies::To::kFile, path}));
   again.write("{4}");
-  EXPECT_EQ(read(path), "{1}\n{2\n{3}\n{4}\n");
+  EXPECT_EQ(margay::test::file_text(path), "{1}\n{2\n{3}\n{4}\n");
   EXPECT_EQ(again.written(), 1u);
   std::filesystem::remove(path);
 }

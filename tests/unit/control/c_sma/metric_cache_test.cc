@@ -13,8 +13,8 @@ using test::sci;
 
 CacheConfig small(uint32_t max_entries) { return {.max_entries = max_entries, .quota_per_identity = Share{1.0}}; }
 
-struct Rig {
-  explicit Rig(const CacheConfig& config = small(100), const SelfDoubtConfig& doubt = {}) : cache(config, doubt) {}
+struct CacheRig {
+  explicit CacheRig(const CacheConfig& config = small(100), const SelfDoubtConfig& doubt = {}) : cache(config, doubt) {}
 
   std::optional<Refusal> admit(const std::string& csci_id, const std::string& identity = "host",
                                const std::string& cs_id = "ARS") {
@@ -68,7 +68,7 @@ TEST(SourceState, EveryTransition_CSMA77_CSMA78_CSMA79_CSMA80_CSMA81_CSMA83) {
 }
 
 TEST(MetricCache, AnEntryHoldsWhatWasReported_CSMA56_CSMA57_CSMA58_CSMA59_CSMA60_CSMA61_CSMA62) {
-  Rig r;
+  CacheRig r;
   EXPECT_FALSE(r.admit("a"));
   EXPECT_EQ(r.last.discovered->to, SourceState::kActive);
   EXPECT_FALSE(r.last.discovered->from);
@@ -94,7 +94,7 @@ TEST(MetricCache, AnEntryHoldsWhatWasReported_CSMA56_CSMA57_CSMA58_CSMA59_CSMA60
 }
 
 TEST(MetricCache, TtlIsTwiceTheIntervalTold_120SecondsWhereNoneIs_CSMA66) {
-  Rig r;
+  CacheRig r;
   r.report("a");
   EXPECT_EQ(r.cache.entry("a")->ttl.gas, 120 * kSecond);
   r.heard("a", SourceEvent::kReport, 0);
@@ -105,7 +105,7 @@ TEST(MetricCache, TtlIsTwiceTheIntervalTold_120SecondsWhereNoneIs_CSMA66) {
 }
 
 TEST(MetricCache, StaleAfter120SecondsFailedTenLater_CSMA67_CSMA70_CSMA163) {
-  Rig r;
+  CacheRig r;
   r.report("a");
   r.now += 120 * kSecond - 1;
   EXPECT_TRUE(r.cache.advance(r.now).changes.empty());
@@ -126,7 +126,7 @@ TEST(MetricCache, StaleAfter120SecondsFailedTenLater_CSMA67_CSMA70_CSMA163) {
 }
 
 TEST(MetricCache, AReportWithinTheGraceBringsItBack_CSMA83) {
-  Rig r;
+  CacheRig r;
   r.report("a");
   r.next();
   r.now += 9 * kSecond;
@@ -135,7 +135,7 @@ TEST(MetricCache, AReportWithinTheGraceBringsItBack_CSMA83) {
 }
 
 TEST(MetricCache, AFailedSourceComesBackWithItsNextReport_CSMA83) {
-  Rig r;
+  CacheRig r;
   r.report("a");
   r.next();
   r.next();
@@ -148,7 +148,7 @@ TEST(MetricCache, AFailedSourceComesBackWithItsNextReport_CSMA83) {
 }
 
 TEST(MetricCache, ASignOfLifeRenewsLivenessNotValues_D10) {
-  Rig r;
+  CacheRig r;
   r.report("a");
   r.now += 100 * kSecond;
   r.heard("a", SourceEvent::kSign);
@@ -164,7 +164,7 @@ TEST(MetricCache, EachClassHasATtl_AndGasMakesStale_CSMA68_D52) {
   c.ttl_gas = 100 * kSecond;
   c.ttl_computing_time = 20 * kSecond;
   c.ttl_optional = 50 * kSecond;
-  Rig r(c);
+  CacheRig r(c);
   r.report("a");
   auto aged = r.next();
   EXPECT_EQ(r.now, kBegin + 20 * kSecond);
@@ -185,7 +185,7 @@ TEST(MetricCache, ALateTimerGivesTheWholeGraceStill_CSMA70_D29) {
   for (const Stale stale : {Stale::kStand, Stale::kDecay}) {
     CacheConfig c = small(10);
     c.stale = stale;
-    Rig r(c);
+    CacheRig r(c);
     r.report("a");
     r.now += 1000 * kSecond;
     r.cache.advance(r.now);
@@ -202,7 +202,7 @@ TEST(MetricCache, ALateTimerGivesTheWholeGraceStill_CSMA70_D29) {
 TEST(MetricCache, GraceIsConfigurable_CSMA70) {
   CacheConfig c = small(10);
   c.grace = 3 * kSecond;
-  Rig r(c);
+  CacheRig r(c);
   r.report("a");
   r.next();
   r.next();
@@ -213,7 +213,7 @@ TEST(MetricCache, GraceIsConfigurable_CSMA70) {
 TEST(MetricCache, StaleDecayLetsGasFallLinearlyToNothing_D27) {
   CacheConfig c = small(10);
   c.stale = Stale::kDecay;
-  Rig r(c);
+  CacheRig r(c);
   r.report("a");
   r.next();
   EXPECT_EQ(r.cache.gas_of(*r.cache.entry("a"), r.now), 100u);
@@ -227,7 +227,7 @@ TEST(MetricCache, StaleDecayLetsGasFallLinearlyToNothing_D27) {
 }
 
 TEST(MetricCache, AtTheLimitTheLeastRecentlyUpdatedGivesWay_CSMA74_CSMA75_D19) {
-  Rig r(small(3));
+  CacheRig r(small(3));
   for (const char* id : {"a", "b", "c"}) r.report(id);
   r.heard("a");
   r.heard("b", SourceEvent::kSign);  // no update
@@ -243,7 +243,7 @@ TEST(MetricCache, AtTheLimitTheLeastRecentlyUpdatedGivesWay_CSMA74_CSMA75_D19) {
 }
 
 TEST(MetricCache, FailedThenStaleGiveWayFirst_D19) {
-  Rig r(small(3), {.share = Share{1.0}, .hold = kSecond});
+  CacheRig r(small(3), {.share = Share{1.0}, .hold = kSecond});
   r.report("failed");
   r.now += 5 * kSecond;
   r.report("stale");
@@ -265,7 +265,7 @@ TEST(MetricCache, FailedThenStaleGiveWayFirst_D19) {
 TEST(MetricCache, AtLimitRefuseTurnsTheNewcomerAway_D19) {
   CacheConfig c = small(2);
   c.at_limit = AtLimit::kRefuse;
-  Rig r(c);
+  CacheRig r(c);
   r.report("a");
   r.report("b");
   EXPECT_EQ(r.admit("c"), Refusal::kCacheFull);
@@ -282,7 +282,7 @@ TEST(MetricCache, AtLimitRefuseTurnsTheNewcomerAway_D19) {
 TEST(MetricCache, AnIdentitysQuotaIsAShareOfTheCache_D19) {
   CacheConfig c = small(20);
   c.quota_per_identity = Share{0.1};
-  Rig r(c);
+  CacheRig r(c);
   r.report("a", "mallory");
   r.report("b", "mallory");
   EXPECT_EQ(r.admit("c", "mallory"), Refusal::kQuotaIdentity);
@@ -294,7 +294,7 @@ TEST(MetricCache, AnIdentitysQuotaIsAShareOfTheCache_D19) {
 TEST(MetricCache, AServicesQuotaToo_AndAtLeastOneEntry_D19) {
   CacheConfig c = small(20);
   c.quota_per_cs_id = Share{0.01};
-  Rig r(c);
+  CacheRig r(c);
   r.report("a", "host", "ARS");
   EXPECT_EQ(r.admit("b", "host", "ARS"), Refusal::kQuotaCsId);
   r.report("b", "host", "VRS");
@@ -303,7 +303,7 @@ TEST(MetricCache, AServicesQuotaToo_AndAtLeastOneEntry_D19) {
 TEST(MetricCache, FailedEntriesDoNotCountInAQuotaUntilTheyComeBack_D19) {
   CacheConfig c = small(20);
   c.quota_per_identity = Share{0.05};
-  Rig r(c);
+  CacheRig r(c);
   r.report("a");
   r.next();
   r.next();
@@ -314,7 +314,7 @@ TEST(MetricCache, FailedEntriesDoNotCountInAQuotaUntilTheyComeBack_D19) {
 TEST(MetricCache, AnotherIdentityThatReportsForItCountsInItsOwnQuota_D19) {
   CacheConfig c = small(20);
   c.quota_per_identity = Share{0.05};
-  Rig r(c);
+  CacheRig r(c);
   r.report("a", "old");
   r.report("b", "new");
   EXPECT_EQ(r.admit("a", "new"), Refusal::kQuotaIdentity);
@@ -325,7 +325,7 @@ TEST(MetricCache, AnotherIdentityThatReportsForItCountsInItsOwnQuota_D19) {
 }
 
 TEST(MetricCache, ALowerLimitEvictsAtOnce_CSMA74_CSMA76) {
-  Rig r(small(10));
+  CacheRig r(small(10));
   for (uint32_t i = 0; i < 10; ++i) r.report(sci(i));
   const auto evicted = r.cache.configure(small(7), {});
   ASSERT_EQ(evicted.size(), 3u);
@@ -334,7 +334,7 @@ TEST(MetricCache, ALowerLimitEvictsAtOnce_CSMA74_CSMA76) {
 }
 
 TEST(MetricCache, AReloadMovesTheTimersOfThoseThatAreHere_CSMA68) {
-  Rig r;
+  CacheRig r;
   r.report("a");
   CacheConfig c = small(100);
   c.ttl_gas = 30 * kSecond;
@@ -347,7 +347,7 @@ TEST(MetricCache, AReloadMovesTheTimersOfThoseThatAreHere_CSMA68) {
 }
 
 TEST(MetricCache, ManySourcesShareOneClockCheaply_CSMA178) {
-  Rig r({.max_entries = 100'000, .quota_per_identity = Share{1.0}});
+  CacheRig r({.max_entries = 100'000, .quota_per_identity = Share{1.0}});
   for (uint32_t i = 0; i < 100'000; ++i) {
     r.now = kBegin + i;
     r.report(sci(i));

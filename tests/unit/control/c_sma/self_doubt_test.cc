@@ -13,66 +13,66 @@ using test::CSmaRig;
 using test::sci;
 
 constexpr Nanoseconds kTtl = 120 * kSecond;
-constexpr Nanoseconds kNow = 5000 * kSecond;
+constexpr Nanoseconds kDoubted = 5000 * kSecond;
 
 TEST(SelfDoubt, BeginsWithHalfOfAllAndAtLeastThree_D51) {
   SelfDoubt few({});
-  EXPECT_FALSE(few.went_silent(kNow, kTtl, 1));
-  EXPECT_FALSE(few.went_silent(kNow, kTtl, 0));  // two of two
-  EXPECT_TRUE(few.went_silent(kNow, kTtl, 0));
+  EXPECT_FALSE(few.went_silent(kDoubted, kTtl, 1));
+  EXPECT_FALSE(few.went_silent(kDoubted, kTtl, 0));  // two of two
+  EXPECT_TRUE(few.went_silent(kDoubted, kTtl, 0));
   SelfDoubt many({});
-  for (size_t i = 1; i < 50; ++i) EXPECT_FALSE(many.went_silent(kNow, kTtl, 100 - i)) << i;
-  EXPECT_TRUE(many.went_silent(kNow, kTtl, 50));  // 50 of 100
+  for (size_t i = 1; i < 50; ++i) EXPECT_FALSE(many.went_silent(kDoubted, kTtl, 100 - i)) << i;
+  EXPECT_TRUE(many.went_silent(kDoubted, kTtl, 50));  // 50 of 100
 }
 
 TEST(SelfDoubt, CountsWithinOneTtlAndOnlyThoseSilentStill_D51) {
   SelfDoubt d({});
-  d.went_silent(kNow, kTtl, 3);
-  d.went_silent(kNow + 1, kTtl, 2);
-  EXPECT_FALSE(d.went_silent(kNow + kTtl + 1, kTtl, 1));  // the first is too long ago
-  d.heard(kNow + 1);
-  EXPECT_FALSE(d.went_silent(kNow + kTtl + 2, kTtl, 1));
-  EXPECT_TRUE(d.went_silent(kNow + kTtl + 2, kTtl, 0));
+  d.went_silent(kDoubted, kTtl, 3);
+  d.went_silent(kDoubted + 1, kTtl, 2);
+  EXPECT_FALSE(d.went_silent(kDoubted + kTtl + 1, kTtl, 1));  // the first is too long ago
+  d.heard(kDoubted + 1);
+  EXPECT_FALSE(d.went_silent(kDoubted + kTtl + 2, kTtl, 1));
+  EXPECT_TRUE(d.went_silent(kDoubted + kTtl + 2, kTtl, 0));
 }
 
 TEST(SelfDoubt, ShareAndHoldAreConfigurable_D51) {
   SelfDoubt d({.share = Share{0.9}, .hold = 5 * kSecond});
-  for (size_t i = 1; i < 9; ++i) EXPECT_FALSE(d.went_silent(kNow, kTtl, 10 - i));
-  EXPECT_TRUE(d.went_silent(kNow, kTtl, 1));
-  EXPECT_FALSE(d.may_fail(10, kNow + 5 * kSecond - 1));
-  EXPECT_TRUE(d.may_fail(10, kNow + 5 * kSecond));
+  for (size_t i = 1; i < 9; ++i) EXPECT_FALSE(d.went_silent(kDoubted, kTtl, 10 - i));
+  EXPECT_TRUE(d.went_silent(kDoubted, kTtl, 1));
+  EXPECT_FALSE(d.may_fail(10, kDoubted + 5 * kSecond - 1));
+  EXPECT_TRUE(d.may_fail(10, kDoubted + 5 * kSecond));
 }
 
 TEST(SelfDoubt, BeginsWhenOurLoopIsLateByMoreThanHalfATtl_D51) {
   SelfDoubt d({});
-  EXPECT_FALSE(d.loop_late(60 * kSecond, kTtl, kNow));
-  EXPECT_TRUE(d.loop_late(60 * kSecond + 1, kTtl, kNow));
-  EXPECT_FALSE(d.loop_late(600 * kSecond, kTtl, kNow + 1));  // it is on already
+  EXPECT_FALSE(d.loop_late(60 * kSecond, kTtl, kDoubted));
+  EXPECT_TRUE(d.loop_late(60 * kSecond + 1, kTtl, kDoubted));
+  EXPECT_FALSE(d.loop_late(600 * kSecond, kTtl, kDoubted + 1));  // it is on already
 }
 
 TEST(SelfDoubt, HoldsThirtySecondsThenLetsATenthFailASecond_D51) {
   SelfDoubt d({});
-  EXPECT_TRUE(d.may_fail(100, kNow));
-  d.loop_late(kTtl, kTtl, kNow);
-  EXPECT_TRUE(d.holds(kNow + 30 * kSecond - 1));
-  EXPECT_FALSE(d.may_fail(100, kNow + 30 * kSecond - 1));
-  EXPECT_EQ(d.retry_at(kNow), kNow + 30 * kSecond);
+  EXPECT_TRUE(d.may_fail(100, kDoubted));
+  d.loop_late(kTtl, kTtl, kDoubted);
+  EXPECT_TRUE(d.holds(kDoubted + 30 * kSecond - 1));
+  EXPECT_FALSE(d.may_fail(100, kDoubted + 30 * kSecond - 1));
+  EXPECT_EQ(d.retry_at(kDoubted), kDoubted + 30 * kSecond);
   for (Nanoseconds second = 30; second < 33; ++second) {
-    const Nanoseconds at = kNow + second * kSecond;
+    const Nanoseconds at = kDoubted + second * kSecond;
     for (int i = 0; i < 10; ++i) EXPECT_TRUE(d.may_fail(100, at + static_cast<Nanoseconds>(i)));
     EXPECT_FALSE(d.may_fail(100, at + kSecond - 1));
     EXPECT_EQ(d.retry_at(at), at + kSecond);
   }
-  EXPECT_TRUE(d.may_fail(5, kNow + 40 * kSecond));  // at least one
-  EXPECT_FALSE(d.may_fail(5, kNow + 40 * kSecond));
+  EXPECT_TRUE(d.may_fail(5, kDoubted + 40 * kSecond));  // at least one
+  EXPECT_FALSE(d.may_fail(5, kDoubted + 40 * kSecond));
 }
 
 TEST(SelfDoubt, EndsWhenNobodyWaitsAfterTheHold_D51) {
   SelfDoubt d({});
-  d.loop_late(kTtl, kTtl, kNow);
-  EXPECT_FALSE(d.settle(kNow + 30 * kSecond - 1));
-  EXPECT_TRUE(d.settle(kNow + 30 * kSecond));
-  EXPECT_TRUE(d.may_fail(100, kNow + 30 * kSecond));
+  d.loop_late(kTtl, kTtl, kDoubted);
+  EXPECT_FALSE(d.settle(kDoubted + 30 * kSecond - 1));
+  EXPECT_TRUE(d.settle(kDoubted + 30 * kSecond));
+  EXPECT_TRUE(d.may_fail(100, kDoubted + 30 * kSecond));
 }
 
 // ---- in the whole core

@@ -18,12 +18,13 @@ using test::kDeadOne;
 using test::kHealthyOne;
 using test::sci;
 
-Contribution of(std::optional<uint32_t> gas, std::optional<uint32_t> time = 100, HealthSummary health = kHealthyOne) {
+Contribution giving(std::optional<uint32_t> gas, std::optional<uint32_t> time = 100,
+                    HealthSummary health = kHealthyOne) {
   return {.metrics = {.gas = gas, .computing_time_ms = time}, .health = health};
 }
 
-struct Rig {
-  explicit Rig(CSmaConfig c = config_of(10)) : config(std::move(c)), updates(config, kBegin) {}
+struct UpdateRig {
+  explicit UpdateRig(CSmaConfig c = config_of(10)) : config(std::move(c)), updates(config, kBegin) {}
 
   // What goes out when the SCI says this.
   std::vector<UpdateController::Commit> say(uint32_t i, const Contribution& c,
@@ -42,14 +43,14 @@ struct Rig {
   Nanoseconds now = kBegin;
 };
 // One SCI that said this last.
-Rig after(const Contribution& c, const CSmaConfig& config = config_of(10)) {
-  Rig r(config);
+UpdateRig after(const Contribution& c, const CSmaConfig& config = config_of(10)) {
+  UpdateRig r(config);
   r.say(0, c);
   return r;
 }
 
 TEST(UpdateController, ADiscoveryCommitsItsRowAndTheSiteRow_CSMA150_D36) {
-  Rig r;
+  UpdateRig r;
   Contribution c{.metrics = {.gas = 400,
                              .computing_time_ms = 5,
                              .computing_time_minimum_ms = 4,
@@ -79,33 +80,33 @@ TEST(UpdateController, ADiscoveryCommitsItsRowAndTheSiteRow_CSMA150_D36) {
 }
 
 TEST(UpdateController, GasMovesByMoreThanTenPercentOrMoreThan50_CSMA119_CSMA148_D48) {
-  EXPECT_EQ(after(of(100)).cause(0, of(110)), "NONE");
-  EXPECT_EQ(after(of(100)).cause(0, of(111)), "THRESHOLD");
-  EXPECT_EQ(after(of(100)).cause(0, of(90)), "NONE");
-  EXPECT_EQ(after(of(100)).cause(0, of(89)), "THRESHOLD");
-  EXPECT_EQ(after(of(1000)).cause(0, of(1050)), "NONE");
-  EXPECT_EQ(after(of(1000)).cause(0, of(1051)), "THRESHOLD");
+  EXPECT_EQ(after(giving(100)).cause(0, giving(110)), "NONE");
+  EXPECT_EQ(after(giving(100)).cause(0, giving(111)), "THRESHOLD");
+  EXPECT_EQ(after(giving(100)).cause(0, giving(90)), "NONE");
+  EXPECT_EQ(after(giving(100)).cause(0, giving(89)), "THRESHOLD");
+  EXPECT_EQ(after(giving(1000)).cause(0, giving(1050)), "NONE");
+  EXPECT_EQ(after(giving(1000)).cause(0, giving(1051)), "THRESHOLD");
 }
 
 TEST(UpdateController, GasBaseZeroAnyChange_NeverBelowOneSlot_D37_D48) {
-  EXPECT_EQ(after(of(0)).cause(0, of(1)), "THRESHOLD");
-  EXPECT_EQ(after(of(10)).cause(0, of(11)), "NONE");
-  EXPECT_EQ(after(of(9)).cause(0, of(10)), "THRESHOLD");
-  EXPECT_EQ(after(of(5)).cause(0, of({})), "THRESHOLD");  // absent is not 0
+  EXPECT_EQ(after(giving(0)).cause(0, giving(1)), "THRESHOLD");
+  EXPECT_EQ(after(giving(10)).cause(0, giving(11)), "NONE");
+  EXPECT_EQ(after(giving(9)).cause(0, giving(10)), "THRESHOLD");
+  EXPECT_EQ(after(giving(5)).cause(0, giving({})), "THRESHOLD");  // absent is not 0
 }
 
 TEST(UpdateController, ComputingTimeMovesByMoreThanTwentyPercent_CSMA120_D48) {
-  EXPECT_EQ(after(of(50, 100)).cause(0, of(50, 120)), "NONE");
-  EXPECT_EQ(after(of(50, 100)).cause(0, of(50, 121)), "THRESHOLD");
-  EXPECT_EQ(after(of(50, 100)).cause(0, of(50, 80)), "NONE");
-  EXPECT_EQ(after(of(50, 100)).cause(0, of(50, 79)), "THRESHOLD");
+  EXPECT_EQ(after(giving(50, 100)).cause(0, giving(50, 120)), "NONE");
+  EXPECT_EQ(after(giving(50, 100)).cause(0, giving(50, 121)), "THRESHOLD");
+  EXPECT_EQ(after(giving(50, 100)).cause(0, giving(50, 80)), "NONE");
+  EXPECT_EQ(after(giving(50, 100)).cause(0, giving(50, 79)), "THRESHOLD");
 }
 
 TEST(UpdateController, ComparesWithWhatWasCommittedLast_CSMA148) {
-  Rig r = after(of(1000));
-  EXPECT_EQ(r.cause(0, of(1030)), "NONE");
-  EXPECT_EQ(r.cause(0, of(1060)), "THRESHOLD");
-  EXPECT_EQ(r.cause(0, of(1100)), "NONE");
+  UpdateRig r = after(giving(1000));
+  EXPECT_EQ(r.cause(0, giving(1030)), "NONE");
+  EXPECT_EQ(r.cause(0, giving(1060)), "THRESHOLD");
+  EXPECT_EQ(r.cause(0, giving(1100)), "NONE");
 }
 
 TEST(UpdateController, ThresholdsAreConfigurable_CSMA123) {
@@ -113,16 +114,16 @@ TEST(UpdateController, ThresholdsAreConfigurable_CSMA123) {
   c.updates.gas_change = Share{0.5};
   c.updates.gas_absolute = 400;
   c.updates.computing_time_change = Share{0.01};
-  EXPECT_EQ(after(of(1000), c).cause(0, of(1400)), "NONE");
-  EXPECT_EQ(after(of(1000), c).cause(0, of(1401)), "THRESHOLD");
-  EXPECT_EQ(after(of(1000, 100), c).cause(0, of(1000, 102)), "THRESHOLD");
+  EXPECT_EQ(after(giving(1000), c).cause(0, giving(1400)), "NONE");
+  EXPECT_EQ(after(giving(1000), c).cause(0, giving(1401)), "THRESHOLD");
+  EXPECT_EQ(after(giving(1000, 100), c).cause(0, giving(1000, 102)), "THRESHOLD");
 }
 
 TEST(UpdateController, TheSiteRowHasThresholdsOfItsOwn_CSMA148) {
-  Rig r;
-  for (uint32_t i = 0; i < 6; ++i) r.say(i, of(1000));
-  for (uint32_t i = 0; i < 1; ++i) EXPECT_EQ(r.cause(i, of(970)), "NONE");  // site 6000 -> 5970
-  const auto commits = r.say(1, of(970));                                   // 60 fewer than committed
+  UpdateRig r;
+  for (uint32_t i = 0; i < 6; ++i) r.say(i, giving(1000));
+  for (uint32_t i = 0; i < 1; ++i) EXPECT_EQ(r.cause(i, giving(970)), "NONE");  // site 6000 -> 5970
+  const auto commits = r.say(1, giving(970));                                   // 60 fewer than committed
   ASSERT_EQ(commits.size(), 1u);
   EXPECT_EQ(commits[0].cause, Cause::kThreshold);
   ASSERT_EQ(commits[0].change.rows.size(), 2u);
@@ -130,10 +131,10 @@ TEST(UpdateController, TheSiteRowHasThresholdsOfItsOwn_CSMA148) {
 }
 
 TEST(UpdateController, AnSciRowsThresholdTakesTheSiteRowWithIt_D36) {
-  Rig r;
-  for (uint32_t i = 0; i < 6; ++i) r.say(i, of(1000));
-  r.say(6, of(10));
-  const auto commits = r.say(6, of(5));
+  UpdateRig r;
+  for (uint32_t i = 0; i < 6; ++i) r.say(i, giving(1000));
+  r.say(6, giving(10));
+  const auto commits = r.say(6, giving(5));
   ASSERT_EQ(commits.size(), 1u);
   ASSERT_EQ(commits[0].change.rows.size(), 2u);
   EXPECT_EQ(commits[0].change.rows[1].metrics.gas, 6005u);
@@ -142,24 +143,24 @@ TEST(UpdateController, AnSciRowsThresholdTakesTheSiteRowWithIt_D36) {
 TEST(UpdateController, AnyCountOfTheHealthSummaryIsCritical_CSMA121_CSMA149_CSMA152_D34) {
   const HealthSummary before{5, 2, 2, 1};
   for (const HealthSummary& h : {HealthSummary{4, 2, 2, 1}, {5, 3, 2, 1}, {5, 2, 1, 1}, {5, 2, 2, 2}}) {
-    EXPECT_EQ(after(of(100, 100, before)).cause(0, of(100, 100, h)), "HEALTH");
+    EXPECT_EQ(after(giving(100, 100, before)).cause(0, giving(100, 100, h)), "HEALTH");
   }
   EXPECT_TRUE(critical(Cause::kHealth));
   EXPECT_FALSE(critical(Cause::kThreshold));
 }
 
 TEST(UpdateController, SourceAndAdministrativeStateAreCritical_CSMA82_D34) {
-  EXPECT_EQ(after(of(100)).cause(0, of(100), SourceState::kStale), "SOURCE");
-  Contribution draining = of(0);
+  EXPECT_EQ(after(giving(100)).cause(0, giving(100), SourceState::kStale), "SOURCE");
+  Contribution draining = giving(0);
   draining.admin = Admin::kDraining;
-  EXPECT_EQ(after(of(100)).cause(0, draining), "ADMIN");
+  EXPECT_EQ(after(giving(100)).cause(0, draining), "ADMIN");
   for (const Cause c : {Cause::kSource, Cause::kAdmin, Cause::kSecurity, Cause::kWithdrawal, Cause::kConsistency}) {
     EXPECT_TRUE(critical(c));
   }
 }
 
 TEST(UpdateController, SecurityLevelPriceAndReputationGoWithAnyChange_CSMA122_D20) {
-  Contribution c = of(100);
+  Contribution c = giving(100);
   c.metrics.security_level = 5;
   c.metrics.price = 5;
   c.metrics.reputation = 5;
@@ -176,8 +177,8 @@ TEST(UpdateController, SecurityLevelPriceAndReputationGoWithAnyChange_CSMA122_D2
 }
 
 TEST(UpdateController, ASecurityEventSendsWhatDiffersAtOnce_D34) {
-  Rig r = after(of(100));
-  r.updates.set(sci(0), "ARS", SourceState::kHealthy, of(101));
+  UpdateRig r = after(giving(100));
+  r.updates.set(sci(0), "ARS", SourceState::kHealthy, giving(101));
   r.updates.urge(sci(0), Cause::kSecurity);
   const auto commits = r.updates.flush(r.now);
   ASSERT_EQ(commits.size(), 1u);
@@ -186,8 +187,8 @@ TEST(UpdateController, ASecurityEventSendsWhatDiffersAtOnce_D34) {
 }
 
 TEST(UpdateController, AWithdrawalAndTheSiteRowAreOneChange_D1_CSMA89) {
-  Rig r = after(of(100));
-  r.say(1, of(40));
+  UpdateRig r = after(giving(100));
+  r.say(1, giving(40));
   r.updates.withdraw(sci(0), WithdrawReason::kFailed);
   const auto commits = r.updates.flush(r.now);
   ASSERT_EQ(commits.size(), 1u);
@@ -204,7 +205,7 @@ TEST(UpdateController, AWithdrawalAndTheSiteRowAreOneChange_D1_CSMA89) {
 }
 
 TEST(UpdateController, ALastWithdrawalLeavesASiteRowWithoutSlots_D1) {
-  Rig r = after(of(100));
+  UpdateRig r = after(giving(100));
   r.updates.withdraw(sci(0), WithdrawReason::kDeregistered);
   const auto commits = r.updates.flush(r.now);
   const Row& site = commits.at(0).change.rows.at(0);
@@ -216,8 +217,8 @@ TEST(UpdateController, ALastWithdrawalLeavesASiteRowWithoutSlots_D1) {
 TEST(UpdateController, AdvertiseDecidesWhichRowsThereAre_D40) {
   CSmaConfig c = config_of(3);
   c.updates.advertise = Advertise::kPerSci;
-  Rig scis(c);
-  auto commits = scis.say(0, of(100));
+  UpdateRig scis(c);
+  auto commits = scis.say(0, giving(100));
   ASSERT_EQ(commits.at(0).change.rows.size(), 1u);
   EXPECT_EQ(commits[0].change.rows[0].key.csci_id, sci(0));
   scis.updates.withdraw(sci(0), WithdrawReason::kFailed);
@@ -226,8 +227,8 @@ TEST(UpdateController, AdvertiseDecidesWhichRowsThereAre_D40) {
   EXPECT_EQ(commits[0].change.withdrawals.size(), 1u);
 
   c.updates.advertise = Advertise::kPerSite;
-  Rig site(c);
-  commits = site.say(0, of(100));
+  UpdateRig site(c);
+  commits = site.say(0, giving(100));
   ASSERT_EQ(commits.at(0).change.rows.size(), 1u);
   EXPECT_FALSE(commits[0].change.rows[0].key.csci_id);
   site.updates.withdraw(sci(0), WithdrawReason::kFailed);
@@ -237,7 +238,7 @@ TEST(UpdateController, AdvertiseDecidesWhichRowsThereAre_D40) {
 }
 
 TEST(UpdateController, AnotherAdvertiseTakesBackTheRowsThatAreNoMore_D40_CSMA151) {
-  Rig r = after(of(100));
+  UpdateRig r = after(giving(100));
   r.config.updates.advertise = Advertise::kPerSite;
   r.updates.configure(r.config, r.now);
   auto commits = r.updates.flush(r.now);
@@ -253,8 +254,8 @@ TEST(UpdateController, AnotherAdvertiseTakesBackTheRowsThatAreNoMore_D40_CSMA151
 }
 
 TEST(UpdateController, APolicyIsAppliedToAllRowsAtOnce_CSMA151) {
-  Rig r = after(of(100));
-  r.say(1, of(200));
+  UpdateRig r = after(giving(100));
+  r.say(1, giving(200));
   r.updates.configure(r.config, r.now);
   EXPECT_TRUE(r.updates.flush(r.now).empty());  // nothing differs
   r.config.transform.safety_margin = Share{0.99};
@@ -268,7 +269,7 @@ TEST(UpdateController, APolicyIsAppliedToAllRowsAtOnce_CSMA151) {
 }
 
 TEST(UpdateController, AServiceThatNobodyListsLosesItsSiteRow_CSMA151) {
-  Rig r = after(of(100));
+  UpdateRig r = after(giving(100));
   r.config.accept.clear();
   r.updates.configure(r.config, r.now);
   r.updates.withdraw(sci(0), WithdrawReason::kAdmin);
@@ -279,8 +280,8 @@ TEST(UpdateController, AServiceThatNobodyListsLosesItsSiteRow_CSMA151) {
 }
 
 TEST(UpdateController, EachHeartbeatCommitsWhateverDiffers_CSMA124_CSMA153_D12) {
-  Rig r = after(of(1000));
-  Contribution measured = of(1000);
+  UpdateRig r = after(giving(1000));
+  Contribution measured = giving(1000);
   const Nanoseconds first = r.updates.next_due();
   EXPECT_GT(first, kBegin);
   EXPECT_LE(first, kBegin + 60 * kSecond);
@@ -309,10 +310,10 @@ TEST(UpdateController, EachHeartbeatCommitsWhateverDiffers_CSMA124_CSMA153_D12) 
 TEST(UpdateController, HeartbeatIsConfigurableAndHasAPhaseOfItsOwn_CSMA127_CSMA155_D30) {
   CSmaConfig c = config_of(1);
   c.updates.heartbeat = 10 * kSecond;
-  Rig r(c);
+  UpdateRig r(c);
   EXPECT_EQ(r.updates.next_due(), kBegin + 1 + phase_of("c-sma", 10 * kSecond));
   c.identity = "another";
-  EXPECT_NE(Rig(c).updates.next_due(), r.updates.next_due());
+  EXPECT_NE(UpdateRig(c).updates.next_due(), r.updates.next_due());
   r.now = kBegin + 1000 * kSecond;  // one, not one for each missed
   r.updates.flush(r.now);
   EXPECT_GT(r.updates.next_due(), r.now);
@@ -325,7 +326,7 @@ TEST(UpdateController, HeartbeatIsConfigurableAndHasAPhaseOfItsOwn_CSMA127_CSMA1
 TEST(UpdateController, ValidForIsConfigurable_D41) {
   CSmaConfig c = config_of(1);
   c.updates.valid_for = 7 * kSecond;
-  EXPECT_EQ(Rig(c).say(0, of(1)).at(0).change.rows.at(0).valid_for, 7 * kSecond);
+  EXPECT_EQ(UpdateRig(c).say(0, giving(1)).at(0).change.rows.at(0).valid_for, 7 * kSecond);
 }
 
 TEST(UpdateController, SmoothingTouchesSiteRows_SciRowsWhereThoseAreAlone_D49) {
@@ -333,9 +334,9 @@ TEST(UpdateController, SmoothingTouchesSiteRows_SciRowsWhereThoseAreAlone_D49) {
     CSmaConfig c = config_of(1);
     c.updates.advertise = advertise;
     c.transform.gas_smoothing = Smoothing{};
-    Rig r = after(of(100), c);
+    UpdateRig r = after(giving(100), c);
     r.now += 5 * kSecond;
-    const auto commits = r.say(0, of(200));
+    const auto commits = r.say(0, giving(200));
     EXPECT_EQ(commits.at(0).change.rows.at(0).metrics.gas, advertise == Advertise::kBoth ? 200u : 130u);
     EXPECT_EQ(commits[0].change.rows.back().metrics.gas, 130u);
   }
@@ -344,18 +345,18 @@ TEST(UpdateController, SmoothingTouchesSiteRows_SciRowsWhereThoseAreAlone_D49) {
 TEST(UpdateController, SmoothingBeginsAnewWhenHealthChanges_D35) {
   CSmaConfig c = config_of(2);
   c.transform.gas_smoothing = Smoothing{};
-  Rig r = after(of(100, 100, {1, 1, 0, 0}), c);
+  UpdateRig r = after(giving(100, 100, {1, 1, 0, 0}), c);
   r.now += kSecond;
-  EXPECT_EQ(r.say(0, of(200, 100, {2, 0, 0, 0})).at(0).change.rows.at(1).metrics.gas, 200u);
+  EXPECT_EQ(r.say(0, giving(200, 100, {2, 0, 0, 0})).at(0).change.rows.at(1).metrics.gas, 200u);
   r.now += kSecond;
-  EXPECT_EQ(r.say(0, of(0, {}, kDeadOne)).at(0).change.rows.at(1).metrics.gas, 0u);
+  EXPECT_EQ(r.say(0, giving(0, {}, kDeadOne)).at(0).change.rows.at(1).metrics.gas, 0u);
 }
 
 TEST(UpdateController, ExplainsAndMovesNothing) {
   CSmaConfig c = config_of(2);
   c.transform.gas_smoothing = Smoothing{};
   c.transform.safety_margin = Share{0.5};
-  Rig r = after(of(100), c);
+  UpdateRig r = after(giving(100), c);
   for (int i = 0; i < 3; ++i) {
     const auto site = r.updates.explain_site("ARS", r.now + 5 * kSecond);
     EXPECT_EQ(site->steps.raw, 100u);

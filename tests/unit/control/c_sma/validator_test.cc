@@ -15,7 +15,7 @@ using test::report_of;
 CSmaConfig config() { return {.identity = "c", .accept = {{"a", "ARS", 500}, {"b", "VRS"}}}; }
 Peer peer() { return {.identity = "host", .names = {{"a", "ARS"}, {"b", "ARS"}}}; }
 
-struct Rig {
+struct ValidatorRig {
   // Its refusal; absent: taken.
   std::optional<Refusal> send(const control::Report& report, const Peer& from = peer()) {
     last = validator.check(report, from, {now, wall});
@@ -35,19 +35,19 @@ struct Rig {
 };
 
 TEST(Validator, OnlyListedScisMayReport_CSMA34_CSMA187) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(report_of("a", "ARS", 1, {})));
   EXPECT_EQ(r.send(report_of("c", "ARS", 1, {})), Refusal::kNotListed);
 }
 
 TEST(Validator, AnSciReportsForTheServiceOfTheSiteFile_CSMA187) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_EQ(r.send(report_of("b", "ARS", 1, {})), Refusal::kWrongCsId);  // which its certificate names
   EXPECT_EQ(r.last.refusal->detail, "its service is VRS, not ARS");
 }
 
 TEST(Validator, ThePeersCertificateNamesSciAndService_CSMA33_D16) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_EQ(r.send(report_of("b", "VRS", 1, {})), Refusal::kNotInCertificate);
   EXPECT_EQ(r.send(report_of("a", "ARS", 1, {}), {.identity = "other"}), Refusal::kNotInCertificate);
   EXPECT_EQ(r.last.refusal->detail, "the certificate of other does not name it");
@@ -56,14 +56,14 @@ TEST(Validator, ThePeersCertificateNamesSciAndService_CSMA33_D16) {
 }
 
 TEST(Validator, FormatAndRangeAreJudgedBeforeOrder_CSMA34_CSMA43) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_EQ(r.send(report_of("a", "ARS", 0, {})), Refusal::kMalformed);
   EXPECT_EQ(r.send(report_of("a", "ARS", 9, {.reputation = 11})), Refusal::kOutOfRange);
   EXPECT_FALSE(r.send(1, 5));  // a refused report's sequence is not remembered
 }
 
 TEST(Validator, OldReportsAreDiscarded_CSMA49_CSMA50_D14) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(5, 10));
   EXPECT_EQ(r.send(5, 10), Refusal::kDuplicate);
   EXPECT_EQ(r.send(5, 9), Refusal::kOldSequence);
@@ -75,13 +75,13 @@ TEST(Validator, OldReportsAreDiscarded_CSMA49_CSMA50_D14) {
 }
 
 TEST(Validator, EachSciHasAnOrderOfItsOwn_D14) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(5, 10));
   EXPECT_FALSE(r.send(report_of("b", "VRS", 1, {}), {.identity = "here", .co_located = true}));
 }
 
 TEST(Validator, AnEpochCanBeForgottenAndSet_D14) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(5, 10));
   r.validator.set_order("a", std::nullopt);
   EXPECT_FALSE(r.send(1, 1));
@@ -91,7 +91,7 @@ TEST(Validator, AnEpochCanBeForgottenAndSet_D14) {
 }
 
 TEST(Validator, ReloadKeepsTheOrderOfThoseThatStayListed_D14) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(5, 10));
   CSmaConfig c = config();
   c.accept.push_back({"c", "ARS"});
@@ -103,7 +103,7 @@ TEST(Validator, ReloadKeepsTheOrderOfThoseThatStayListed_D14) {
 }
 
 TEST(Validator, AQuarantinedReportIsSeen_NotItsOwnConfirmation_D10) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(report_of("a", "ARS", 1, {.gas = 100})));
   EXPECT_FALSE(r.send(report_of("a", "ARS", 2, {.gas = 300})));
   EXPECT_EQ(r.judgement.verdict, Verdict::kQuarantined);
@@ -111,7 +111,7 @@ TEST(Validator, AQuarantinedReportIsSeen_NotItsOwnConfirmation_D10) {
 }
 
 TEST(Validator, TheCeilingIsTheSitesFiles_D10) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(report_of("a", "ARS", 1, {.gas = 501})));
   EXPECT_EQ(r.judgement.reason(), "GAS_CEILING");
   EXPECT_FALSE(r.send(report_of("b", "VRS", 1, {.gas = 4294967295}), {.identity = "here", .co_located = true}));
@@ -120,7 +120,7 @@ TEST(Validator, TheCeilingIsTheSitesFiles_D10) {
 
 TEST(Skew, MoreThanThirtySecondsIsRefusedWithBothClocks_D15) {
   for (const int64_t off : {30'000, -30'000}) {
-    Rig r;
+    ValidatorRig r;
     EXPECT_FALSE(r.send(report_of("a", "ARS", 1, {}, kUnix + off)));
     const int64_t more = off > 0 ? off + 1 : off - 1;
     EXPECT_EQ(r.send(report_of("a", "ARS", 2, {}, kUnix + more)), Refusal::kSkew);
@@ -131,13 +131,13 @@ TEST(Skew, MoreThanThirtySecondsIsRefusedWithBothClocks_D15) {
 }
 
 TEST(Skew, ATimeStampAtTheEndOfTheRangeIsRefusedToo_D15) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_EQ(r.send(report_of("a", "ARS", 1, {}, std::numeric_limits<int64_t>::min())), Refusal::kSkew);
   EXPECT_EQ(r.send(report_of("a", "ARS", 1, {}, std::numeric_limits<int64_t>::max())), Refusal::kSkew);
 }
 
 TEST(Skew, AnAlarmNamesThePeerAboveTenSecondsOnce_D28) {
-  Rig r;
+  ValidatorRig r;
   EXPECT_FALSE(r.send(report_of("a", "ARS", 1, {}, kUnix + 10'000)));
   EXPECT_FALSE(r.last.skew_alarm_ms);
   EXPECT_FALSE(r.send(report_of("a", "ARS", 2, {}, kUnix + 10'001)));
@@ -147,7 +147,7 @@ TEST(Skew, AnAlarmNamesThePeerAboveTenSecondsOnce_D28) {
 }
 
 TEST(Skew, KnobsMoveIt_CSMA36) {
-  Rig r;
+  ValidatorRig r;
   CSmaConfig c = config();
   c.validation.skew_alarm = kSecond;
   c.validation.skew_refuse = 2 * kSecond;

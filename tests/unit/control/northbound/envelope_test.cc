@@ -11,19 +11,9 @@
 namespace margay::northbound {
 namespace {
 
+using test::hex;
+using test::kStart;
 using test::kUnixMs;
-
-constexpr Nanoseconds kNow = 1000 * kSecond;
-
-std::string hex(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += kDigits[static_cast<uint8_t>(c) >> 4];
-    out += kDigits[static_cast<uint8_t>(c) & 15];
-  }
-  return out;
-}
 
 // No signature that anybody should use: enough to see what is signed.
 std::string toy(std::string_view bytes) {
@@ -38,17 +28,17 @@ OpenRules rules() {
 Message message() { return {{Direction::kToCPs, "c-sma.a", "cps.b", "0123456789abcdef", 3, 2, 17, kUnixMs}, Ack{5}}; }
 v1::Signed sealed() {
   v1::Signed out;
-  seal(message(), kNow, &kSigner, out);
+  seal(message(), kStart, &kSigner, out);
   return out;
 }
 std::string fault_of(const v1::Signed& in, const OpenRules& by) {
-  const auto opened = open(in, by, kNow);
+  const auto opened = open(in, by, kStart);
   const auto* fault = std::get_if<Unopened>(&opened);
   return fault == nullptr ? "" : std::string(name_of(fault->fault)) + ", " + fault->detail;
 }
 
 TEST(Envelope, OpensWhatItSealed) {
-  const auto opened = open(sealed(), rules(), kNow);
+  const auto opened = open(sealed(), rules(), kStart);
   ASSERT_TRUE(std::holds_alternative<Opened>(opened));
   EXPECT_EQ(std::get<Opened>(opened).message, message());
   EXPECT_EQ(std::get<Opened>(opened).key_id, "k1");
@@ -77,7 +67,7 @@ TEST(Envelope, RefusesByName) {
   lenient.accept_unsigned = true;
   EXPECT_EQ(fault_of(in, lenient), "unsigned, signature: expected one");  // it names a key
   in = v1::Signed();
-  seal(message(), kNow, nullptr, in);
+  seal(message(), kStart, nullptr, in);
   EXPECT_EQ(fault_of(in, rules()), "unsigned, signature: expected one");
   EXPECT_EQ(fault_of(in, lenient), "");
 }

@@ -14,15 +14,8 @@ using northbound::test::kCPs;
 using northbound::test::kCPsChallenge;
 using northbound::test::kCSma;
 using northbound::test::kCSmaChallenge;
-using northbound::test::sci_row;
-
-constexpr Nanoseconds kStart = 1000 * kSecond;
-
-Row row(const std::string& csci_id, RowVersion version, const std::string& cs_id = "ARS") {
-  Row out = sci_row(cs_id, csci_id);
-  out.version = version;
-  return out;
-}
+using northbound::test::kStart;
+using northbound::test::versioned;
 
 struct ReceiverTest : testing::Test {
   void start(ReceiverConfig config = {kCPs, kCSma, {"ARS", "LLMS"}, kSizeLimitMin}) {
@@ -99,8 +92,8 @@ TEST_F(ReceiverTest, RefusesAHelloByItsName) {
 
 TEST_F(ReceiverTest, AcksAfterApplying) {
   establish();
-  EXPECT_EQ(say(Batch{{Delta{{"ARS", {row("x", {7, 1})}}, {7, 0}, {7, 1}}}}), std::nullopt);
-  EXPECT_EQ(say(Batch{{Delta{{"ARS", {row("y", {7, 2})}}, {7, 1}, {7, 2}}}}), std::nullopt);
+  EXPECT_EQ(say(Batch{{Delta{{"ARS", {versioned("x", {7, 1})}}, {7, 0}, {7, 1}}}}), std::nullopt);
+  EXPECT_EQ(say(Batch{{Delta{{"ARS", {versioned("y", {7, 2})}}, {7, 1}, {7, 2}}}}), std::nullopt);
   EXPECT_TRUE(holds("x"));
   EXPECT_EQ(next_of<Ack>(), Ack{3});  // cumulative
   EXPECT_FALSE(next());
@@ -118,8 +111,8 @@ TEST_F(ReceiverTest, AcksWhatIsPersistedWhereItSaysSo) {
 TEST_F(ReceiverTest, ASnapshotIsNothingBeforeItsEnd) {
   establish();
   EXPECT_EQ(begin(2), std::nullopt);
-  EXPECT_EQ(say(SnapshotChunk{1, {row("x", {7, 1})}}), std::nullopt);
-  EXPECT_EQ(say(SnapshotChunk{1, {row("y", {7, 2})}}), std::nullopt);
+  EXPECT_EQ(say(SnapshotChunk{1, {versioned("x", {7, 1})}}), std::nullopt);
+  EXPECT_EQ(say(SnapshotChunk{1, {versioned("y", {7, 2})}}), std::nullopt);
   EXPECT_FALSE(holds("x"));
   Digest digest = digest_of(RowKey{"ARS", "x"}, {7, 1});
   digest += digest_of(RowKey{"ARS", "y"}, {7, 2});
@@ -137,7 +130,7 @@ TEST_F(ReceiverTest, RefusesASnapshotThatDoesNotAddUp) {
     return last;
   };
   const SnapshotBegin begin{1, {7, 5}, 1, {"ARS"}};
-  const SnapshotChunk chunk{1, {row("x", {7, 1})}};
+  const SnapshotChunk chunk{1, {versioned("x", {7, 1})}};
   const Digest digest = digest_of(RowKey{"ARS", "x"}, {7, 1});
   EXPECT_EQ(fault_of(begin, chunk, SnapshotEnd{1, digest}), std::nullopt);
   EXPECT_EQ(fault_of(begin, SnapshotEnd{1, {}}), Fault::kSnapshotBroken);         // before all chunks
@@ -147,15 +140,17 @@ TEST_F(ReceiverTest, RefusesASnapshotThatDoesNotAddUp) {
   EXPECT_EQ(fault_of(begin, begin), Fault::kSnapshotBroken);
   EXPECT_EQ(fault_of(chunk), Fault::kSnapshotBroken);
   EXPECT_EQ(fault_of(SnapshotEnd{1, {}}), Fault::kSnapshotBroken);
-  EXPECT_EQ(fault_of(begin, SnapshotChunk{1, {row("x", {7, 1}, "LLMS")}}), Fault::kSnapshotBroken);
+  EXPECT_EQ(fault_of(begin, SnapshotChunk{1, {versioned("x", {7, 1}, "LLMS")}}), Fault::kSnapshotBroken);
   EXPECT_EQ(fault_of(SnapshotBegin{1, {7, 5}, 1, {"LLMS"}}), Fault::kOutOfScope);
 }
 
 TEST_F(ReceiverTest, NacksComeBeforeTheAckAndNameTheRows) {
   establish();
-  const Change change{"ARS", {row("a", {7, 1}), row("b", {7, 1}), row("c", {7, 1}), row("d", {7, 1})}};
-  EXPECT_EQ(say(Batch{{Delta{change, {7, 0}, {7, 1}}, Delta{{"LLMS", {row("x", {7, 1}, "LLMS")}}, {7, 0}, {7, 1}}}}),
-            std::nullopt);
+  const Change change{"ARS",
+                      {versioned("a", {7, 1}), versioned("b", {7, 1}), versioned("c", {7, 1}), versioned("d", {7, 1})}};
+  EXPECT_EQ(
+      say(Batch{{Delta{change, {7, 0}, {7, 1}}, Delta{{"LLMS", {versioned("x", {7, 1}, "LLMS")}}, {7, 0}, {7, 1}}}}),
+      std::nullopt);
   const auto full = next_of<Nack>(), scope = next_of<Nack>();
   ASSERT_TRUE(full && scope);
   EXPECT_EQ(*full, (Nack{2, NackCode::kTableFull, "", {{RowKey{"ARS", "d"}, {7, 1}}}}));
@@ -193,7 +188,8 @@ TEST_F(ReceiverTest, DoesNotCompareWhatTheCSmaCouldNotKnow) {
   establish();
   EXPECT_EQ(begin(0), std::nullopt);
   EXPECT_EQ(say(SnapshotEnd{1, {}}), std::nullopt);
-  const Change change{"ARS", {row("a", {7, 6}), row("b", {7, 6}), row("c", {7, 6}), row("d", {7, 6})}};
+  const Change change{"ARS",
+                      {versioned("a", {7, 6}), versioned("b", {7, 6}), versioned("c", {7, 6}), versioned("d", {7, 6})}};
   EXPECT_EQ(say(Batch{{Delta{change, {7, 5}, {7, 6}}}}), std::nullopt);
   Digest three, four;
   for (const char* id : {"a", "b", "c"}) three += digest_of(RowKey{"ARS", id}, {7, 6});
@@ -242,9 +238,9 @@ TEST_F(ReceiverTest, EndsWhereFarTooMuchIsToBeRemembered) {
   EXPECT_EQ(begin(15), std::nullopt);
   establish();
   Change change{"ARS"};
-  for (int i = 0; i < 18; ++i) change.rows.push_back(row("x" + std::to_string(i), {7, 1}));  // 15 of them refused
+  for (int i = 0; i < 18; ++i) change.rows.push_back(versioned("x" + std::to_string(i), {7, 1}));  // 15 of them refused
   EXPECT_EQ(say(Batch{{Delta{change, {7, 0}, {7, 1}}}}), std::nullopt);
-  EXPECT_EQ(say(Batch{{Delta{{"ARS", {row("y", {7, 2})}}, {7, 1}, {7, 2}}}}), Fault::kTooManyRows);
+  EXPECT_EQ(say(Batch{{Delta{{"ARS", {versioned("y", {7, 2})}}, {7, 1}, {7, 2}}}}), Fault::kTooManyRows);
 }
 
 TEST_F(ReceiverTest, TakesNothingOfItsOwnKind) {
@@ -267,8 +263,8 @@ TEST_F(ReceiverTest, TellsWhereItStandsInTheNextSession) {
 TEST_F(ReceiverTest, AnUnfinishedSnapshotIsForgottenWithItsSession) {
   establish();
   EXPECT_EQ(begin(1), std::nullopt);
-  EXPECT_EQ(say(SnapshotChunk{1, {row("x", {7, 1})}}), std::nullopt);
-  EXPECT_EQ(say(Batch{{Delta{{"ARS", {row("y", {7, 6})}}, {7, 5}, {7, 6}}}}), std::nullopt);
+  EXPECT_EQ(say(SnapshotChunk{1, {versioned("x", {7, 1})}}), std::nullopt);
+  EXPECT_EQ(say(Batch{{Delta{{"ARS", {versioned("y", {7, 6})}}, {7, 5}, {7, 6}}}}), std::nullopt);
   start();
   EXPECT_TRUE(next_of<Hello>()->resume.empty());
   EXPECT_TRUE(holds("y"));

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace margay::northbound::test {
 inline const std::string kCSma = "c-sma.test", kCPs = "cps.test";
 inline const std::string kCSmaChallenge = "challenge of c-sma", kCPsChallenge = "challenge of c-ps!";
 inline constexpr int64_t kUnixMs = 1'700'000'000'000;
+inline constexpr Nanoseconds kStart = 1000 * kSecond;  // of the monotonic clock
 
 inline Time at(Nanoseconds monotonic) { return {monotonic, kUnixMs + static_cast<int64_t>(monotonic / kMillisecond)}; }
 
@@ -36,8 +38,24 @@ inline Row site_row(const std::string& cs_id, uint32_t gas = 100) {
   row.valid_for = 180 * kSecond;
   return row;
 }
+// Of ARS, or another CS-ID.
+inline Row versioned(const std::string& csci_id, RowVersion version, const std::string& cs_id = "ARS") {
+  Row row = sci_row(cs_id, csci_id);
+  row.version = version;
+  return row;
+}
 inline Withdrawal gone(const std::string& cs_id, const std::string& csci_id) {
   return {RowKey{cs_id, csci_id}, {}, WithdrawReason::kFailed};
+}
+
+inline std::string hex(std::string_view bytes) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : bytes) {
+    out += kDigits[static_cast<uint8_t>(c) >> 4];
+    out += kDigits[static_cast<uint8_t>(c) & 15];
+  }
+  return out;
 }
 
 // The C-PS's side of a session by hand, towards a real sender.

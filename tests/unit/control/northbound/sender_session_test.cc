@@ -15,11 +15,10 @@ using test::kCPs;
 using test::kCPsChallenge;
 using test::kCSma;
 using test::kCSmaChallenge;
+using test::kStart;
 using test::sci_row;
 using test::SenderRig;
 using test::site_row;
-
-constexpr Nanoseconds kStart = 1000 * kSecond;
 
 TEST(SenderSession, AnswersTheHelloOfTheCPs) {
   SenderRig rig;

@@ -10,11 +10,10 @@ namespace {
 
 using test::at;
 using test::gone;
+using test::kStart;
 using test::sci_row;
 using test::SenderRig;
 using test::site_row;
-
-constexpr Nanoseconds kStart = 1000 * kSecond;
 
 struct UpdatesTest : testing::Test {
   UpdatesTest() { rig.settle(kStart); }

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages that docs/northbound.md shows. Payloads were encoded by protoc from text, signatures made by OpenSSL
 // with the key of RFC 8032's first test, digests by libxxhash over bytes put together by hand.
-#include <unistd.h>
-
-#include <cstdlib>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -11,35 +8,26 @@
 #include "control/northbound/wire/envelope.h"
 #include "control/security/signing.h"
 #include "margay/v1/envelope.pb.h"
+#include "tests/support/temp_folder.h"
 #include "tests/unit/control/northbound/rig.h"
 
 namespace margay::northbound {
 namespace {
 
+using test::hex;
+using test::kStart;
 using test::kUnixMs;
 
-constexpr Nanoseconds kNow = 1000 * kSecond;
 // RFC 8032, 7.1, in PEM (RFC 8410)
 constexpr std::string_view kPrivate =
     "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
     "-----END PRIVATE KEY-----\n";
 
-std::string hex(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += kDigits[static_cast<uint8_t>(c) >> 4];
-    out += kDigits[static_cast<uint8_t>(c) & 15];
-  }
-  return out;
-}
-
 security::Signer key() {
-  char name[] = "/tmp/margay-vector-XXXXXX";
-  ::close(::mkstemp(name));
+  const margay::test::TempFolder folder;
+  const std::string name = folder.path() + "/key";
   std::ofstream(name) << kPrivate;
   auto signer = security::Signer::load(name);
-  ::unlink(name);
   EXPECT_TRUE(signer) << (signer ? "" : signer.error().message);
   return *signer;
 }
@@ -55,7 +43,7 @@ void expect(const Message& message, const std::string& payload, const std::strin
   const security::Signer with = key();
   const Signer signer{"k1", Algorithm::kEd25519, [&](std::string_view bytes) { return with.sign(bytes); }};
   v1::Signed out;
-  seal(message, kNow, &signer, out);
+  seal(message, kStart, &signer, out);
   EXPECT_EQ(hex(out.payload()), payload) << name_of(message.body);
   EXPECT_EQ(hex(out.signature()), signature) << name_of(message.body);
 }
@@ -89,7 +77,7 @@ TEST(Vectors, BatchWithAWithdrawal) {
   site.health = {2, 0, 1, 0};
   site.sci_health = HealthState::kHealthy;
   site.scis = 1;
-  site.measured_at = kNow - 250 * kMillisecond;
+  site.measured_at = kStart - 250 * kMillisecond;
   site.valid_for = 180 * kSecond;
   const Change change{"ARS", {site}, {{RowKey{"ARS", "192.0.2.11:80"}, {7, 2}, WithdrawReason::kFailed}}};
   expect(

@@ -10,11 +10,10 @@
 namespace margay::northbound {
 namespace {
 
+using test::kStart;
 using test::kUnixMs;
 using test::sci_row;
 using test::site_row;
-
-constexpr Nanoseconds kNow = 1000 * kSecond;
 
 Header header() { return {Direction::kToCPs, "c-sma.a", "cps.b", std::string(16, 'c'), 3, 2, 17, kUnixMs}; }
 
@@ -27,7 +26,7 @@ Row full_row() {
   row.admin = Admin::kDraining;
   row.source = SourceState::kStale;
   row.restored = true;
-  row.measured_at = kNow - 1500 * kMillisecond;
+  row.measured_at = kStart - 1500 * kMillisecond;
   return row;
 }
 
@@ -36,7 +35,7 @@ Row bare_row() {
   row.version = {7, 9};
   row.metrics = {};
   row.scis = 2;
-  row.measured_at = kNow;
+  row.measured_at = kStart;
   return row;
 }
 
@@ -62,10 +61,10 @@ TEST(AdvertisementWire, EveryMessageComesBackAsItWas) {
   for (const Body& body : bodies()) {
     const Message message{header(), body};
     v1::Advertisement wire;
-    to_wire(message, kNow, wire);
+    to_wire(message, kStart, wire);
     v1::Advertisement read;
     ASSERT_TRUE(read.ParseFromString(wire.SerializeAsString()));
-    const auto back = message_of(read, kNow);
+    const auto back = message_of(read, kStart);
     ASSERT_TRUE(back) << name_of(body) << ": " << back.error().message;
     EXPECT_EQ(*back, message) << name_of(body);
   }
@@ -74,7 +73,7 @@ TEST(AdvertisementWire, EveryMessageComesBackAsItWas) {
 // CSMA-144..147: an age travels, not a time of somebody's clock.
 TEST(AdvertisementWire, MeasurementIsAnAge) {
   v1::Row wire;
-  to_wire(full_row(), kNow + 500 * kMillisecond, wire);
+  to_wire(full_row(), kStart + 500 * kMillisecond, wire);
   EXPECT_EQ(wire.age().seconds(), 2);
   EXPECT_EQ(wire.age().nanos(), 0);
   const auto early = row_of(wire, kSecond);  // the receiver's clock began a second ago
@@ -84,7 +83,7 @@ TEST(AdvertisementWire, MeasurementIsAnAge) {
 
 TEST(AdvertisementWire, WhatIsAbsentIsNotZero) {
   v1::Row wire;
-  to_wire(bare_row(), kNow, wire);
+  to_wire(bare_row(), kStart, wire);
   EXPECT_FALSE(wire.has_gas());
   EXPECT_FALSE(wire.has_computing_time_milliseconds());
   EXPECT_FALSE(wire.has_source());
@@ -95,9 +94,9 @@ TEST(AdvertisementWire, WhatIsAbsentIsNotZero) {
 TEST(AdvertisementWire, UnknownWords) {
   const auto row = [](auto change) {
     v1::Row wire;
-    to_wire(full_row(), kNow, wire);
+    to_wire(full_row(), kStart, wire);
     change(wire);
-    return row_of(wire, kNow).value();
+    return row_of(wire, kStart).value();
   };
   for (const int word : {0, 99}) {
     EXPECT_EQ(row([&](v1::Row& r) { r.set_health(static_cast<v1::HealthState>(word)); }).sci_health,
@@ -112,7 +111,7 @@ std::string error_of(const std::string& text) {
   const std::string good =
       "header { direction: DIRECTION_TO_C_PS sender: 'a' receiver: 'b' sequence: 1 sent { seconds: 1 } } ";
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(good + text, &wire)) << text;
-  const auto message = message_of(wire, kNow);
+  const auto message = message_of(wire, kStart);
   return message ? "" : message.error().message;
 }
 
@@ -145,11 +144,11 @@ TEST(AdvertisementWire, ErrorsNameTheField) {
 
 TEST(AdvertisementWire, HeadersAreCheckedToo) {
   v1::Advertisement wire;
-  to_wire({header(), Ack{1}}, kNow, wire);
+  to_wire({header(), Ack{1}}, kStart, wire);
   const auto error = [&](auto change) {
     v1::Advertisement copy = wire;
     change(*copy.mutable_header());
-    const auto message = message_of(copy, kNow);
+    const auto message = message_of(copy, kStart);
     return message ? "" : message.error().message;
   };
   EXPECT_EQ(error([](v1::Header& h) { h.clear_direction(); }), "header.direction: expected one of its words");
@@ -173,11 +172,11 @@ TEST(AdvertisementWire, SizesAreNotUnderestimated) {
   row.source = SourceState::kFailed;
   row.scis = kAll;
   row.restored = true;
-  row.measured_at = kNow - 999'999'999 * kSecond - 999'999'999;
+  row.measured_at = kStart - 999'999'999 * kSecond - 999'999'999;
   row.valid_for = 999'999'999 * kSecond + 999'999'999;
   const auto size = [](const Body& body) {
     v1::Advertisement wire;
-    to_wire({{}, body}, kNow, wire);
+    to_wire({{}, body}, kStart, wire);
     return wire.ByteSizeLong();
   };
   EXPECT_LE(size(SnapshotChunk{1, {row}}) - size(SnapshotChunk{1}), size_of(row));
@@ -190,8 +189,8 @@ TEST(AdvertisementWire, SizesAreNotUnderestimated) {
   EXPECT_LE(size(Keepalive{{view, view}}), 2 * size_of(view) + 8);
   EXPECT_LE(size(SnapshotBegin{kMost, most, kMost, {longest}}), size_of(RowKey{longest}) + 64);
   v1::Advertisement wire;
-  to_wire({{Direction::kToCPs, longest, longest, std::string(64, 'x'), kMost, kMost, kMost, kUnixMs}, Ack{kMost}}, kNow,
-          wire);
+  to_wire({{Direction::kToCPs, longest, longest, std::string(64, 'x'), kMost, kMost, kMost, kUnixMs}, Ack{kMost}},
+          kStart, wire);
   EXPECT_LE(wire.ByteSizeLong() + 64, kEnvelopeSize);
 }
 

@@ -10,8 +10,6 @@
 namespace margay::security {
 namespace {
 
-const Expected kAnySci{.kind = Kind::kSci};
-
 struct CredentialsTest : testing::Test {
   CredentialsTest() {
     pki.pki("c-sma site-1");

@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "control/security/credentials.h"
+#include "tests/support/file_text.h"
+#include "tests/support/temp_folder.h"
 
 #ifndef MARGAY_SCRIPTS  // as the build says
 #define MARGAY_SCRIPTS "scripts"
@@ -22,34 +24,25 @@
 
 namespace margay::security {
 
+inline const Expected kAnySci{.kind = Kind::kSci};
+
 class Pki {
  public:
-  Pki() {
-    std::string name = "/tmp/margay-pki.XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    pki("init");
-  }
-  ~Pki() { std::filesystem::remove_all(folder_); }
-  Pki(const Pki&) = delete;
-  Pki& operator=(const Pki&) = delete;
+  Pki() { pki("init"); }
 
   // `options` and what follows the folder's name on the command line.
   void pki(const std::string& what, const std::string& options = "") const {
-    shell(std::string(MARGAY_SCRIPTS) + "/pki " + options + " " + folder_ + " " + what);
+    shell(std::string(MARGAY_SCRIPTS) + "/pki " + options + " " + folder_.path() + " " + what);
   }
   // A certificate with other extensions than scripts/pki makes: NAME.pem, NAME.key.
   void odd(const std::string& name, const std::string& extensions) const {
-    shell("cd " + folder_ + " && printf '%b' '" + extensions + "' >odd.ext" +
+    shell("cd " + folder_.path() + " && printf '%b' '" + extensions + "' >odd.ext" +
           " && openssl req -new -newkey rsa:2048 -nodes -subj /CN=" + name + " -keyout " + name + ".key -out odd.req" +
           " && openssl x509 -req -in odd.req -CA ca.pem -CAkey ca.key -CAcreateserial -days 1 -extfile odd.ext -out " +
           name + ".pem");
   }
-  std::string file(const std::string& name) const { return folder_ + "/" + name; }
-  std::string text(const std::string& name) const {
-    std::ifstream in(file(name));
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string file(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string text(const std::string& name) const { return margay::test::file_text(file(name)); }
   void write(const std::string& name, const std::string& text) const { std::ofstream(file(name)) << text; }
   Files files(const std::string& name, bool crl = true) const {
     return {.ca = file("ca.pem"),
@@ -73,7 +66,7 @@ class Pki {
     const std::string quiet = "{ " + command + "; } >/tmp/margay-pki.log 2>&1";
     ASSERT_EQ(std::system(quiet.c_str()), 0) << command;
   }
-  std::string folder_;
+  margay::test::TempFolder folder_;
 };
 
 }  // namespace margay::security

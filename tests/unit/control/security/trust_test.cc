@@ -12,8 +12,6 @@
 namespace margay::security {
 namespace {
 
-const Expected kAnySci{.kind = Kind::kSci};
-
 class TrustTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
