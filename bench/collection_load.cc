@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Many SCIs that report to one collection port: so many TLS connections, so many streams on each. A stream sends its
+// next report when the one before is answered. See bench/collection.
+
+#include <grpc/support/log.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "margay/v1/collection.grpc.pb.h"
+
+namespace margay::bench {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Reactor = grpc::ClientBidiReactor<v1::Report, v1::CollectionReply>;
+
+double seconds(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+[[noreturn]] void fail(const std::string& what) {
+  std::cerr << "collection_load: " << what << std::endl;
+  std::_Exit(1);  // gRPC's threads still run
+}
+
+std::string content(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) fail(file + ": cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct Shared {
+  std::atomic<bool> running{false}, ending{false};
+  std::atomic<uint64_t> answered{0}, first_answers{0}, not_accepted{0}, ended{0};
+};
+
+class Sci final : public Reactor {
+ public:
+  Sci(Shared& shared, std::string csci_id, const std::string& cs_id) : shared_(shared) {
+    report_.set_cs_id(cs_id);
+    report_.set_csci_id(std::move(csci_id));
+    report_.set_kind(v1::REPORT_KIND_FULL);
+    report_.set_admin(v1::ADMIN_ENABLED);
+    report_.set_epoch(1);
+    report_.set_trigger(v1::TRIGGER_PERIODIC);
+    report_.mutable_reporting_interval()->set_seconds(60);
+    report_.mutable_gas_breakdown()->set_healthy_free(100);
+    report_.set_gas(100);
+    report_.set_computing_time_milliseconds(12);
+    report_.mutable_health_summary()->set_healthy(1);
+  }
+
+  void start(v1::Collection::Stub& stub) {
+    stub.async()->Push(&context_, this);
+    AddHold();  // writes come from outside of the reactions too
+    StartCall();
+    StartRead(&reply_);
+    send();
+  }
+  void send() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+    halves_ = 2;
+    report_.set_sequence(++sequence_);
+    report_.mutable_timestamp()->set_seconds(ms / 1000);
+    report_.mutable_timestamp()->set_nanos(static_cast<int32_t>(ms % 1000 * 1'000'000));
+    StartWrite(&report_);
+  }
+  void end() {
+    context_.TryCancel();
+    RemoveHold();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    const bool answer = reply_.has_ack();
+    if (answer && reply_.ack().verdict() != v1::REPORT_VERDICT_ACCEPTED) ++shared_.not_accepted;
+    StartRead(&reply_);
+    if (answer) half_done();
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) half_done();
+  }
+  void OnDone(const grpc::Status& status) override {
+    ++shared_.ended;
+    if (!shared_.ending) fail(report_.csci_id() + ": " + status.error_message());
+  }
+
+ private:
+  // A report is written, and is answered, in either order.
+  void half_done() {
+    if (--halves_ > 0) return;
+    shared_.first_answers += sequence_ == 1;
+    if (!shared_.running) return;
+    shared_.answered += sequence_ > 1;
+    send();
+  }
+
+  Shared& shared_;
+  std::atomic<int> halves_{0};
+  grpc::ClientContext context_;
+  v1::Report report_;
+  v1::CollectionReply reply_;
+  uint64_t sequence_ = 0;
+};
+
+// Whom it calls is not what is measured here.
+class AnyServer final : public grpc::experimental::ExternalCertificateVerifier {
+ public:
+  bool Verify(grpc::experimental::TlsCustomVerificationCheckRequest*, std::function<void(grpc::Status)>,
+              grpc::Status*) override {
+    return true;
+  }
+  void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
+};
+
+struct Options {
+  std::string server, pki;
+  uint32_t connections = 1, streams = 1, seconds = 5;
+};
+
+std::shared_ptr<grpc::Channel> connection(const Options& options, uint32_t number) {
+  const std::string name = options.pki + "/load-" + std::to_string(number);
+  grpc::experimental::TlsChannelCredentialsOptions tls;
+  tls.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
+      content(options.pki + "/ca.pem"),
+      std::vector{grpc::experimental::IdentityKeyCertPair{content(name + ".key"), content(name + ".pem")}}));
+  tls.watch_root_certs();
+  tls.watch_identity_key_cert_pairs();
+  tls.set_check_call_host(false);
+  tls.set_certificate_verifier(grpc::experimental::ExternalCertificateVerifier::Create<AnyServer>());
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // else all would share one connection
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(options.server, grpc::experimental::TlsCredentials(tls), arguments);
+}
+
+// Until the count is reached, or nothing moves any more.
+void await(const std::atomic<uint64_t>& count, uint64_t wanted, const char* what) {
+  uint64_t last = 0;
+  auto moved_at = Clock::now();
+  while (count < wanted) {
+    std::this_thread::sleep_for(1ms);
+    if (count != last) last = count, moved_at = Clock::now();
+    if (Clock::now() - moved_at > 30s) fail(std::to_string(last) + " of " + std::to_string(wanted) + " " + what);
+  }
+}
+
+int run(const Options& options) {
+  Shared shared;
+  std::vector<std::unique_ptr<v1::Collection::Stub>> stubs;
+  std::vector<std::unique_ptr<Sci>> scis;
+  const auto began = Clock::now();
+  for (uint32_t c = 0; c < options.connections; ++c) {
+    stubs.push_back(v1::Collection::NewStub(connection(options, c)));
+    for (uint32_t s = 0; s < options.streams; ++s) {
+      scis.push_back(std::make_unique<Sci>(
+          shared, "10.9." + std::to_string(s / 250) + "." + std::to_string(s % 250) + ":" + std::to_string(1 + c),
+          "LOAD"));
+      scis.back()->start(*stubs.back());
+    }
+    // A connection's handshake costs both ends some 10 ms of a core: so many at a time that nobody's time runs out.
+    if (c % 20 == 19) await(shared.first_answers, scis.size(), "streams were answered");
+  }
+  await(shared.first_answers, scis.size(), "streams were answered");
+  std::cout << "connected " << seconds(Clock::now() - began) << std::endl;
+  std::string line;
+  std::getline(std::cin, line);  // whoever started us looks at memory now
+
+  const auto from = Clock::now();
+  shared.running = true;
+  for (const auto& sci : scis) sci->send();
+  std::this_thread::sleep_for(std::chrono::seconds(options.seconds));
+  const uint64_t answered = shared.answered;
+  const double lasted = seconds(Clock::now() - from);
+  shared.running = false;
+  std::cout << "answered " << answered << " in " << lasted << " not accepted " << shared.not_accepted << std::endl;
+  shared.ending = true;
+  for (const auto& sci : scis) sci->end();
+  await(shared.ended, scis.size(), "streams ended");
+  return 0;
+}
+
+}  // namespace
+}  // namespace margay::bench
+
+int main(int argc, char** argv) {
+  margay::bench::Options options;
+  CLI::App app("Many SCIs that report to one collection port");
+  app.add_option("--server", options.server, "HOST:PORT")->required();
+  app.add_option("--pki", options.pki, "folder with ca.pem, load-0.pem, load-0.key ...")->required();
+  app.add_option("--connections", options.connections);
+  app.add_option("--streams", options.streams, "on each connection");
+  app.add_option("--seconds", options.seconds, "of reporting, once all streams stand");
+  CLI11_PARSE(app, argc, argv);
+  gpr_set_log_function([](gpr_log_func_args*) {});  // tells of each server whose certificate has no host name
+  return margay::bench::run(options);
+}
