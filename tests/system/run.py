@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the system tests, one line each, and writes their results as JUnit XML.
 
-    run.py [--build FOLDER] [--junit FILE] [--but] [PATTERN...]
+    run.py [--build FOLDER] [--junit FILE] [--jobs N] [--but] [PATTERN...]
         tests whose name holds one of the patterns, or all --but these; all without
 
-Several may run side by side: each has namespaces of its own."""
+Several classes of tests may run side by side, for each has namespaces of its own, and mostly they wait."""
 import argparse
+import concurrent.futures
+import itertools
 import os
 import pathlib
 import sys
@@ -18,9 +20,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Results(unittest.TestResult):
+    """`notes`: (test's name, outcome, seconds, detail)"""
+
     def __init__(self):
         super().__init__()
-        self.suite = ET.Element('testsuite', name='system')
+        self.notes = []
         self.began = time.monotonic()
 
     def startTest(self, test):
@@ -30,30 +34,22 @@ class Results(unittest.TestResult):
     def note(self, test, outcome, detail=''):
         seconds = time.monotonic() - self.began
         print(f'{outcome:8}{test.id()}  {seconds:.1f} s', flush=True)
-        kind, _, name = test.id().rpartition('.')
-        case = ET.SubElement(self.suite, 'testcase', classname=kind, name=name, time=f'{seconds:.3f}')
-        if outcome != 'ok':
-            element = ET.SubElement(case, 'skipped' if outcome == 'skipped' else 'failure', message=detail[:200])
-            element.text = detail
+        self.notes.append((test.id(), outcome, seconds, detail))
 
     def addSuccess(self, test):
         self.note(test, 'ok')
 
     def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.note(test, 'FAILED', self.failures[-1][1])
+        self.note(test, 'FAILED', self._exc_info_to_string(err, test))
 
     def addError(self, test, err):
-        super().addError(test, err)
-        self.note(test, 'FAILED', self.errors[-1][1])
+        self.note(test, 'FAILED', self._exc_info_to_string(err, test))
 
     def addSubTest(self, test, subtest, err):
-        super().addSubTest(test, subtest, err)
         if err:
             self.note(subtest, 'FAILED', self._exc_info_to_string(err, subtest))
 
     def addSkip(self, test, reason):
-        super().addSkip(test, reason)
         self.note(test, 'skipped', reason)
 
 
@@ -65,29 +61,55 @@ def chosen(suite, patterns, but):
             yield test
 
 
+def run(tests):
+    results = Results()
+    unittest.TestSuite(tests).run(results)
+    return results.notes
+
+
+def junit(notes):
+    suite = ET.Element('testsuite', name='system')
+    for test, outcome, seconds, detail in notes:
+        kind, _, name = test.rpartition('.')
+        case = ET.SubElement(suite, 'testcase', classname=kind, name=name, time=f'{seconds:.3f}')
+        if outcome != 'ok':
+            element = ET.SubElement(case, 'skipped' if outcome == 'skipped' else 'failure', message=detail[:200])
+            element.text = detail
+    return ET.ElementTree(suite)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--build', default=os.environ.get('MARGAY_BUILD'))
     parser.add_argument('--junit')
+    parser.add_argument('--jobs', type=int, default=1)
     parser.add_argument('--but', action='store_true')
     parser.add_argument('patterns', nargs='*')
     args = parser.parse_args()
     if args.build:
         os.environ['MARGAY_BUILD'] = str(pathlib.Path(args.build).resolve())
     sys.path.insert(0, str(HERE))
-    results = Results()
-    tests = unittest.defaultTestLoader.discover(str(HERE), 'test_*.py')
+    tests = chosen(unittest.defaultTestLoader.discover(str(HERE), 'test_*.py'), args.patterns, args.but)
+    classes = [list(group) for _, group in itertools.groupby(tests, type)]
+    notes = []
     whole = True
     try:
-        unittest.TestSuite(chosen(tests, args.patterns, args.but)).run(results)
+        if args.jobs == 1:
+            for group in classes:
+                notes += run(group)
+        else:
+            with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+                for found in pool.map(run, classes):
+                    notes += found
     except KeyboardInterrupt:
         whole = False
         print('interrupted: the tests after this did not run')
+    failed = [detail for _, outcome, _, detail in notes if outcome == 'FAILED']
     if args.junit:
-        ET.ElementTree(results.suite).write(args.junit, encoding='utf-8')
-    elif not results.wasSuccessful():
-        print('\n'.join(text for _, text in results.failures + results.errors))
-    return 0 if whole and results.wasSuccessful() and results.testsRun else 1
+        junit(notes).write(args.junit, encoding='utf-8')
+    else:
+        print('\n'.join(failed))
+    return 0 if whole and notes and not failed else 1
 
 
 if __name__ == '__main__':
