@@ -48,7 +48,6 @@ std::string World::challenge() { return "challenge " + std::to_string(1'000'000 
 
 void World::start_sender(CPsHost& host) {
   SenderConfig config{kCSma, host.name, host.scope};
-  config.backoff_max = 10 * kSecond;
   config.size_limit = northbound::kSizeLimitMin;
   host.sender.emplace(config, random_.next(), now_);
 }

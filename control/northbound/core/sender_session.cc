@@ -20,11 +20,17 @@ Nanoseconds phase_of(const std::string& identity, Nanoseconds period) {
   return digest_of(RowKey{identity}, {}).low % std::max<Nanoseconds>(period, 1);
 }
 
+// Not more than half a heartbeat: with its jitter, and an ack that was waited for before, a C-PS that is there again
+// has everything within one.
+Nanoseconds longest_wait(const SenderConfig& config) {
+  return std::min(config.backoff_max, std::max(config.backoff_initial, config.heartbeat / 2));
+}
+
 }  // namespace
 
 SenderSession::SenderSession(SenderConfig config, uint64_t seed, Nanoseconds now)
     : config_(std::move(config)),
-      backoff_(config_.backoff_initial, config_.backoff_max, seed),
+      backoff_(config_.backoff_initial, longest_wait(config_), seed),
       connect_at_(now + backoff_.next()),
       routine_(config_.rate),
       critical_(config_.critical) {

@@ -36,7 +36,7 @@ struct SenderConfig {
   Nanoseconds gather = kSecond;                // routine changes wait so long for others
   TokenRate rate{kSecond / 10, 20};
   TokenRate critical{kSecond / 50, 100};
-  Nanoseconds backoff_initial = kSecond, backoff_max = 60 * kSecond;
+  Nanoseconds backoff_initial = kSecond, backoff_max = 60 * kSecond;  // and half a heartbeat
   Nanoseconds hello_timeout = 10 * kSecond, ack_timeout = 10 * kSecond;
   int64_t window_ms = 30'000;
 };

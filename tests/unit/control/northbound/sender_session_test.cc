@@ -86,6 +86,34 @@ TEST(SenderSession, OnlyAnAckedHelloResetsTheBackoff) {
   EXPECT_LE(rig.sender.connect_at() - now, kSecond * 5 / 4);
 }
 
+// CSMA-170, D-50: up to a minute, but not more than half a heartbeat, with a quarter of jitter: a C-PS that is there
+// again has everything within a heartbeat. Where the first wait is longer it stays as long as it is.
+TEST(SenderSession, AHeartbeatBoundsTheBackoff) {
+  struct Row {
+    Nanoseconds heartbeat, initial, longest;
+  };
+  for (const auto& [heartbeat, initial, longest] : {Row{60 * kSecond, kSecond, 30 * kSecond},
+                                                    {240 * kSecond, kSecond, 60 * kSecond},
+                                                    {kSecond, kSecond, kSecond}}) {
+    SenderConfig config = SenderRig::config({"ARS"});
+    config.heartbeat = heartbeat;
+    config.backoff_initial = initial;
+    SenderSession sender(config, 1, 0);
+    Nanoseconds now = 0, most = 0;
+    for (int n = 0; n < 200; ++n) {
+      sender.lost(now);
+      const Nanoseconds wait = sender.connect_at() - now;
+      EXPECT_TRUE(n < 10 || wait >= longest * 3 / 4) << wait;
+      most = std::max(most, wait);
+      now += wait;
+    }
+    EXPECT_LE(most, longest * 5 / 4);
+    EXPECT_GT(most, longest * 6 / 5);
+  }
+  const SenderConfig usual;
+  EXPECT_LT(usual.heartbeat / 2 * 5 / 4 + usual.ack_timeout, usual.heartbeat);
+}
+
 TEST(SenderSession, EndsWhereNoHelloOrNoAckComes) {
   SenderRig rig;
   rig.sender.connected(kCSmaChallenge, kStart);
