@@ -49,6 +49,7 @@ c_sma::SavedEntry take_entry(WireReader& reader, const v1::SavedEntry& in) {
                   .degraded = health.degraded(),
                   .unhealthy = health.unhealthy(),
                   .unknown = health.unknown()};
+  if (health.unknown() > health.unhealthy()) reader.fail("entries.health.unknown", "at most as many as unhealthy");
   entry.admin = reader.enumerated("entries.admin", in.admin(), Admin::kDisabled);
   entry.reporting_interval = reader.duration("entries.reporting_interval", in.reporting_interval());
   entry.age = reader.duration("entries.age", in.age());

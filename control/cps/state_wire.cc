@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/cps/state_wire.h"
 
+#include <algorithm>
+
 #include "control/northbound/wire/advertisement.h"
 #include "control/northbound/wire/row_wire.h"
 #include "margay/v1/c_ps_state.pb.h"
@@ -17,7 +19,8 @@ void put_row(const SavedRow& saved, Nanoseconds now, v1::SavedRow& out) {
   northbound::Row row = saved.row;
   row.measured_at = now - saved.row.measured_at;
   northbound::to_wire(row, now, *out.mutable_row());
-  control::put(saved.received_ago, *out.mutable_received_ago());
+  // A clock that was set may say that a process ended long before its time.
+  control::put(std::min(saved.received_ago, WireReader::kLongest), *out.mutable_received_ago());
 }
 
 SavedRow take_row(WireReader& reader, const v1::SavedRow& in, Nanoseconds now) {

@@ -51,6 +51,10 @@ TEST(AgentState, WhatIsNoneIsRefused) {
   c_sma::SavedState odd = c_sma_state();
   odd.entries[0].admin = static_cast<Admin>(9);
   EXPECT_EQ(agent_state_of(bytes_of(odd)).error().message, "entries.admin: expected one of its words");
+  odd = c_sma_state();
+  odd.entries[0].health.unknown = 4;  // of 3 that are unhealthy
+  EXPECT_EQ(agent_state_of(bytes_of(odd)).error().message,
+            "entries.health.unknown: expected at most as many as unhealthy");
 }
 
 TEST(CpsState, ComesBackAsItWas) {
@@ -75,6 +79,23 @@ TEST(CpsState, ComesBackAsItWas) {
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(*back, state);
   EXPECT_EQ(cps::state_of("\xff", 0).error().message, "is no margay.v1.CPsState");
+}
+
+// The clock began in 1970 and was set to 2026 between two processes: what is written then can be read again.
+TEST(CpsState, AnAgeOfDecadesIsNoReasonToForgetTheRest) {
+  cps::SavedPart part{"ARS", {}, {}, {}, {}};
+  part.rows = {{.row = {{"ARS"}, {9, 4}}, .received_ago = kSecond}};
+  part.rows[0].row.valid_for = kSecond;
+  const cps::SavedState state{0, {{"edge-1", 9, {part}, {{"k1", 77}}}}};
+  const Time now{5 * kSecond, 1'790'000'000'000};
+  cps::ServiceTable table;
+  cps::Peers peers;
+  ASSERT_TRUE(cps::restore(state, now, table, peers));
+  const auto back = cps::state_of(cps::bytes_of(cps::save(table, peers, now), now.monotonic), now.monotonic);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->sites[0].nonces, state.sites[0].nonces);
+  EXPECT_GE(back->sites[0].parts[0].rows[0].received_ago, 365 * 24 * 3600 * kSecond);
+  EXPECT_EQ(table.aged(now.monotonic), 1u);
 }
 
 uint64_t nonce_of(Sealer& sealer) {
