@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,6 +36,21 @@ union Address {
   sockaddr_in6 v6;
 };
 
+constexpr rlim_t kOtherDescriptors = 256;  // that the process needs beside its connections
+
+// Of so many connections, two descriptors each, those that the process may have.
+size_t room_for(size_t connections) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return connections;
+  const rlim_t wanted = 2 * rlim_t{connections} + kOtherDescriptors;
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  const rlim_t ours = std::max(limit.rlim_cur, 2 * kOtherDescriptors) - kOtherDescriptors;
+  return std::min<size_t>(connections, ours / 2);
+}
+
 socklen_t to_socket_address(const AddressPort& from, Address& to) {
   to = {};
   if (from.address.is_v4()) {
@@ -58,7 +74,9 @@ AddressPort from_socket_address(const Address& from) {
 }  // namespace
 
 Result<std::unique_ptr<Acceptor>> Acceptor::open(const AddressPort& listen, const Limits& limits, Take take) {
-  std::unique_ptr<Acceptor> acceptor(new Acceptor(limits, std::move(take)));
+  Limits bounded = limits;
+  bounded.connections = room_for(limits.connections);
+  std::unique_ptr<Acceptor> acceptor(new Acceptor(bounded, std::move(take)));
   const auto failed = [&] { return Error{"cannot listen on " + listen.format() + ": " + std::strerror(errno)}; };
   Address address;
   const socklen_t size = to_socket_address(listen, address);

@@ -7,7 +7,8 @@
 //
 // At the limit a new connection still comes in, and the oldest one that carries no stream goes: whoever holds many
 // idle connections pushes out his own, and a peer with a stream is never touched (CSMA-191). New ones are taken at one
-// a millisecond then. Where all carry streams the new one is closed.
+// a millisecond then. Where all carry streams the new one is closed. The process's soft limit of descriptors is raised
+// as far as that needs; where it may not have so many, the limit of connections is lower.
 //
 // gRPC looks at a message's size when all of it is there, and takes memory for it until then. So we look at what each
 // socket has received: a connection that sends more than `unfinished` bytes of which nothing becomes a message is cut.
