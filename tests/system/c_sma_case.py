@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A C-SMA (role c-sma) and a margay-cps on a management network, and SCIs that are no more than their reports."""
 import json
+import os
 import pathlib
 import queue
 import signal
@@ -105,12 +106,14 @@ class CSmaAlone(SystemCase):
         self.here = tempfile.mkdtemp(dir=self.folder)
         self.site_file = f'{self.here}/site.yaml'
 
-    def c_sma_text(self, security=None, c_ps=(('cps', 'cps', 'WEB, VRS'),), identity='edge-1', lines=()):
-        """`c_ps`: (identity, namespace, CS-IDs) of each."""
+    def c_sma_text(self, security=None, c_ps=(('cps', 'cps', 'WEB, VRS'),), identity='edge-1', accept=(),
+                   lines=()):
+        """`c_ps`: (identity, namespace, CS-IDs) of each. `accept`: further CSCI-IDs of WEB."""
         text = Control.section(self.here, role='c-sma') + (security or self.pki.section('edge-1', 'k1'))
         text += (f'c_sma:\n  identity: {identity}\n  listen: {self.at["c-sma"]}:7443\n  accept:\n'
                  f'    - {{csci_id: "{self.WEB}", cs_id: WEB, gas_ceiling: {self.CEILING}}}\n'
-                 f'    - {{csci_id: "{self.VRS}", cs_id: VRS, gas_ceiling: {self.CEILING}}}\n'
+                 f'    - {{csci_id: "{self.VRS}", cs_id: VRS, gas_ceiling: {self.CEILING}}}\n' +
+                 ''.join(f'    - {{csci_id: "{csci_id}", cs_id: WEB}}\n' for csci_id in accept) +
                  f'  cache: {{ttl: {{gas: {self.TTL}s}}, grace: {self.GRACE}s}}\n'
                  '  self_doubt: {hold: 2s}\n'
                  '  updates: {heartbeat: 2s, minimum_interval: 100ms, gas_change: 0%, valid_for: 20s, '
@@ -182,6 +185,10 @@ class CSmaAlone(SystemCase):
         self.await_held('WEB', self.WEB, 60, 5)
         self.assertEqual(self.source(self.WEB), 'HEALTHY')
         self.assertEqual(self.web.last['verdict'], 'ACCEPTED')
+
+
+def descriptors(process):
+    return len(os.listdir(f'/proc/{process.pid}/fd'))
 
 
 def resident(process):

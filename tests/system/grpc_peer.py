@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 VERDICTS = ('UNSPECIFIED', 'ACCEPTED', 'FLAGGED', 'QUARANTINED', 'REFUSED')
 FULL, PERIODIC, ENABLED = 1, 1, 1       # of report.proto
@@ -93,32 +93,43 @@ def literal(name, value):
     return b'\x00' + b''.join(bytes([len(text)]) + text.encode() for text in (name, value))
 
 
+def frame_of(kind, flags, stream, payload):
+    return struct.pack('!I', len(payload))[1:] + bytes([kind, flags]) + struct.pack('!I', stream) + payload
+
+
+def enveloped(message):
+    """As gRPC frames it."""
+    return b'\0' + struct.pack('!I', len(message)) + message
+
+
 class Stream:
+    """The first one of a connection."""
+
     def __init__(self, address, port, ca, certificate, key):
         context = ssl.create_default_context(cafile=ca)
         context.check_hostname = False
         context.load_cert_chain(certificate, key)
         context.set_alpn_protocols(['h2'])
         self.socket = context.wrap_socket(socket.create_connection((address, int(port)), timeout=10))
-        self.received, self.body = b'', b''
+        self.received, self.body, self.stream = b'', b'', 0
+        self.headers = b''.join(literal(*header) for header in (
+            (':method', 'POST'), (':scheme', 'https'), (':path', '/margay.v1.Collection/Push'),
+            (':authority', address), ('content-type', 'application/grpc'), ('te', 'trailers')))
         self.socket.sendall(b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
         self.frame(SETTINGS, 0, 0, b'')
-        self.frame(HEADERS, END_HEADERS, 1, b''.join(literal(*header) for header in (
-            (':method', 'POST'), (':scheme', 'https'), (':path', '/margay.v1.Collection/Push'),
-            (':authority', address), ('content-type', 'application/grpc'), ('te', 'trailers'))))
+        self.frame(HEADERS, END_HEADERS, 1, self.headers)
 
-    def frame(self, kind, flags, stream, payload):
-        self.socket.sendall(struct.pack('!I', len(payload))[1:] + bytes([kind, flags]) + struct.pack('!I', stream) +
-                            payload)
+    def frame(self, *frame):
+        self.socket.sendall(frame_of(*frame))
 
     def send(self, message):
-        self.frame(DATA, 0, 1, b'\0' + struct.pack('!I', len(message)) + message)
+        self.frame(DATA, 0, 1, enveloped(message))
 
     def finish(self):
         self.frame(DATA, END_STREAM, 1, b'')
 
     def frames(self):
-        """What has come: (kind, flags, payload). Waits for it."""
+        """What has come: (kind, flags, payload), of `self.stream`. Waits for it."""
         data = self.socket.recv(65536)
         if not data:
             raise OSError('connection closed')
@@ -128,6 +139,7 @@ class Stream:
             if len(self.received) < 9 + size:
                 return
             kind, flags, payload = self.received[3], self.received[4], self.received[9:9 + size]
+            self.stream = struct.unpack('!I', self.received[5:9])[0]
             self.received = self.received[9 + size:]
             yield kind, flags, payload
 

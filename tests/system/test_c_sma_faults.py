@@ -123,7 +123,7 @@ class Frozen(CSmaAlone):
 SCI = Sci(address='192.0.2.21', limits=(40, 60), extra=(*HEALTH[:-1], 'report: {interval: 1s}'))
 
 
-class SciFaults(CSmaAlone):
+class WholeSite(CSmaAlone):
     """A whole SCI, with data plane and servers."""
     instances = 2
     GRACE = 4
@@ -164,6 +164,8 @@ class SciFaults(CSmaAlone):
         self.await_held('WEB', None, 100, 5)
         self.assertEqual(self.source(self.WEB), 'HEALTHY')
 
+
+class SciFaults(WholeSite):
     def test_killed(self):
         """CSMA-67, 70, 71, 80, 81, 163, 166..169, D-1, D-2."""
         self.sci.kill()
