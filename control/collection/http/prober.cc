@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include <curl/curl.h>
+#include <strings.h>
 
 #include "common/check.h"
 #include "common/monotonic.h"
@@ -28,11 +30,32 @@ struct Asked {
   uint64_t ticket = 0;
   bool connect_only = false;
   bool keep_body = true;
+  bool encoded = false;
   size_t received = 0;
   Nanoseconds timeout = 0;
+  std::shared_ptr<security::Handshake> handshake;
   std::unique_ptr<CURL, EasyDeleter> easy;
   Prober::Answer answer;
 };
+
+bool is_same(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// Of an SCI nothing is inflated: we offer no encoding, and whoever uses one is cut off before its body.
+size_t look_at_header(char* data, size_t, size_t bytes, void* to) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::string_view line(data, bytes);
+  const size_t colon = line.find(':');
+  const std::string_view name = line.substr(0, colon);
+  if (!is_same(name, "content-encoding") && !is_same(name, "transfer-encoding")) return bytes;
+  std::string_view value = line.substr(colon + 1);
+  value.remove_prefix(std::min(value.find_first_not_of(kBlank), value.size()));
+  value = value.substr(0, value.find_last_not_of(kBlank) + 1);
+  if (is_same(value, "chunked") || is_same(value, "identity")) return bytes;
+  static_cast<Asked*>(to)->encoded = true;
+  return 0;
+}
 
 size_t take_body(char* data, size_t, size_t bytes, void* to) {
   Asked& asked = *static_cast<Asked*>(to);
@@ -51,6 +74,25 @@ std::string connect_url(const std::string& address, uint16_t port) {
 template <class Value>
 void set(CURL* easy, CURLoption option, Value value) {
   MARGAY_CHECK(curl_easy_setopt(easy, option, value) == CURLE_OK);
+}
+
+CURLcode set_up_context(CURL*, void* context, void* handshake) {
+  return static_cast<security::Handshake*>(handshake)->set_up(context) ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
+}
+
+// Names are those of control/security, never a host's; no CA of the system's is read.
+void secure(Asked& asked, std::shared_ptr<security::Handshake> handshake) {
+  CURL* easy = asked.easy.get();
+  asked.handshake = std::move(handshake);
+  set(easy, CURLOPT_CAINFO, static_cast<const char*>(nullptr));
+  set(easy, CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  set(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  set(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+  set(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+  set(easy, CURLOPT_SSL_CTX_FUNCTION, &set_up_context);
+  set(easy, CURLOPT_SSL_CTX_DATA, static_cast<void*>(asked.handshake.get()));
+  set(easy, CURLOPT_HEADERFUNCTION, &look_at_header);
+  set(easy, CURLOPT_HEADERDATA, static_cast<void*>(&asked));
 }
 
 // Errors of a connect(2) that are this host's and not the other's.
@@ -111,10 +153,23 @@ bool is_own(const Asked& asked, CURLcode code, long os_error, Nanoseconds late) 
 }
 
 std::string words_of(const Asked& asked, CURLcode code, long os_error) {
+  if (asked.handshake) {
+    const auto& peer = asked.handshake->peer();
+    const bool judged = peer.refusal && peer.refusal != security::Refusal::kNoCertificate;
+    if (judged) return std::string(security::name_of(*peer.refusal)) + ": " + peer.detail;
+  }
+  if (asked.encoded) return "the answer is compressed, expected it as it is";
   if (code == CURLE_WRITE_ERROR) return "body above " + std::to_string(Prober::kBodyMax) + " bytes";
   if (is_long_header(asked.easy.get(), code)) return "a line of the header is too long";
   const std::string words = curl_easy_strerror(code);
   return os_error == 0 ? words : words + ": " + std::strerror(static_cast<int>(os_error));
+}
+
+// Of what an SCI says to its error.
+std::string first_line(const std::string& body) {
+  constexpr size_t kBytesMax = 200;
+  const std::string line = body.substr(0, std::min(body.find('\n'), kBytesMax));
+  return line.empty() ? line : ": " + line;
 }
 
 void judge(Asked& asked, CURLcode code, Nanoseconds late) {
@@ -131,6 +186,7 @@ void judge(Asked& asked, CURLcode code, Nanoseconds late) {
   } else if (code == CURLE_OK) {
     answer.verdict = Prober::Verdict::kFailed;
     answer.detail = "status " + std::to_string(status);
+    if (asked.handshake) answer.detail += first_line(answer.body);
   } else {
     const bool own = is_own(asked, code, os_error, late);
     answer.verdict = own ? Prober::Verdict::kOwnError : Prober::Verdict::kFailed;
@@ -167,7 +223,7 @@ void Prober::ask(const Question& q) {
   asked.keep_body = q.keep_body;
   const std::string url = asked.connect_only ? connect_url(q.address, q.port) : q.url;
   set(easy, CURLOPT_URL, url.c_str());
-  set(easy, CURLOPT_PROTOCOLS_STR, "http");
+  set(easy, CURLOPT_PROTOCOLS_STR, q.handshake ? "https" : "http");
   set(easy, CURLOPT_PROXY, "");
   set(easy, CURLOPT_NOSIGNAL, 1L);
   set(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max(kMillisecond, q.timeout) / kMillisecond));
@@ -178,6 +234,7 @@ void Prober::ask(const Question& q) {
   set(easy, CURLOPT_WRITEFUNCTION, &take_body);
   set(easy, CURLOPT_WRITEDATA, static_cast<void*>(&asked));
   if (asked.connect_only) set(easy, CURLOPT_CONNECT_ONLY, 1L);
+  if (q.handshake) secure(asked, q.handshake);
   MARGAY_CHECK(curl_multi_add_handle(state_->multi.get(), easy) == CURLM_OK);
 }
 
