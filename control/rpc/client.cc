@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/check.h"
 #include "common/net.h"
 #include "control/rpc/table.h"
 #include "control/rpc/tls.h"
@@ -33,10 +34,11 @@ class ClientStream final : public ClientReactor, public Stream {
                StreamId id)
       : shared_(std::move(shared)), peers_(std::move(peers)), connection_(std::move(connection)), id_(id) {}
 
-  void start(const std::string& method, std::chrono::milliseconds deadline) {
+  void start(const std::string& method, std::chrono::milliseconds deadline, std::optional<std::string> message) {
     if (deadline.count() > 0) context_.set_deadline(std::chrono::system_clock::now() + deadline);
     connection_->stub->PrepareBidiStreamingCall(&context_, method, {}, this);
     AddHold();  // until let_go()
+    if (message) write(std::move(*message));
     StartCall();
   }
 
@@ -170,7 +172,14 @@ Result<std::unique_ptr<Client>> Client::open(ClientConfig config) {
   return std::unique_ptr<Client>(new Client(std::make_unique<State>(std::move(config), shared)));
 }
 
-StreamId Client::open() {
+StreamId Client::open() { return begin(std::nullopt); }
+
+StreamId Client::ask(std::string message) {
+  MARGAY_CHECK(state_->config.single);
+  return begin(std::move(message));
+}
+
+StreamId Client::begin(std::optional<std::string> message) {
   State& s = *state_;
   if (s.table.empty()) s.connection = s.connect();
   const StreamId id = s.next++;
@@ -178,8 +187,8 @@ StreamId Client::open() {
   s.shared->opened.fetch_add(1, std::memory_order_relaxed);
   auto stream = std::make_unique<ClientStream>(s.shared, s.peers, s.connection, id);
   ClientStream& started = *stream;
-  s.table.add(id, std::move(stream));
-  started.start(s.config.method, s.config.deadline);
+  s.table.add(id, std::move(stream), message.has_value());
+  started.start(s.config.method, s.config.deadline, std::move(message));
   return id;
 }
 

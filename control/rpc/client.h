@@ -37,6 +37,9 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   StreamId open();  // Opened or Closed follows
+  // The same with its one message, which goes out as soon as there is a connection: who answers one question may open
+  // its side with the answer. REQUIRES: single
+  StreamId ask(std::string message);
   int fd() const;   // can be read: call next() until there is nothing
   std::optional<RawEvent> next();
   // False: the stream is not open, or ending. REQUIRES: WriteDone came for the message before
@@ -50,6 +53,7 @@ class Client {
  private:
   struct State;
   explicit Client(std::unique_ptr<State> state);
+  StreamId begin(std::optional<std::string> message);
   std::unique_ptr<State> state_;
 };
 

@@ -55,8 +55,10 @@ Table::Table(std::shared_ptr<Shared> shared, const Config& config)
   arm();
 }
 
-void Table::add(StreamId id, std::unique_ptr<Stream> stream) {
-  entries_[id].stream = std::move(stream);
+void Table::add(StreamId id, std::unique_ptr<Stream> stream, bool writing) {
+  Entry& entry = entries_[id];
+  entry.stream = std::move(stream);
+  entry.writing = writing;
   deadlines_.emplace(monotonic_now() + config_.open, id);
   arm();
 }
@@ -189,7 +191,7 @@ bool Table::written(Entry& entry, bool ok) {
     if (config_.server) entry.stage = Stage::kClosing;
     finish(entry);
   }
-  return true;
+  return config_.server || entry.stage == Stage::kOpen;
 }
 
 void Table::look_at_time() {

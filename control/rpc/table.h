@@ -47,8 +47,8 @@ class Table {
 
   Table(std::shared_ptr<Shared> shared, const Config& config);
 
-  // A client's new stream.
-  void add(StreamId id, std::unique_ptr<Stream> stream);
+  // A client's new stream. `writing`: its message is on its way already.
+  void add(StreamId id, std::unique_ptr<Stream> stream, bool writing);
   std::optional<RawEvent> next();
   bool send(StreamId id, std::string message);
   void close(StreamId id, Code code, const std::string& why);

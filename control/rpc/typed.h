@@ -45,6 +45,7 @@ class Typed {
     return {};
   }
   bool send(StreamId id, const Out& message) { return core_->send(id, message.SerializeAsString()); }
+  StreamId ask(const Out& message) { return core_->ask(message.SerializeAsString()); }
   void close(StreamId id, Code code, const std::string& why) { core_->close(id, code, why); }
 
  private:

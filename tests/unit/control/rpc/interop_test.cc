@@ -234,6 +234,46 @@ TEST(Interop, TheGeneratedClientPullsFromOurServer) {
   client.join();
 }
 
+// One that opens its side with its answer, as gRPC's own unary servers do.
+TEST(Interop, OurClientPullsFromTheGeneratedServer) {
+  struct Source final : v1::Source::Service {
+    grpc::Status Pull(grpc::ServerContext*, const v1::PullRequest* request, v1::Report* report) override {
+      report->set_csci_id(request->csci_id());
+      return grpc::Status::OK;
+    }
+  } source;
+  auto shared = std::make_shared<Shared>();
+  shared->signals = *Signals::open();
+  shared->credentials = pkis().ours.credentials("a");
+  shared->expected = {.kind = security::Kind::kCSma};
+  shared->side = security::Side::kClient;
+  set_up_grpc();
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", server_credentials(shared, *shared->credentials->current()), &port);
+  builder.RegisterService(&source);
+  const auto server = builder.BuildAndStart();
+  ClientConfig config = client_config(static_cast<uint16_t>(port), "site-1");
+  config.method = kSourcePull;
+  config.single = true;
+  config.peer = {.kind = security::Kind::kSci};
+  auto client = StreamClient<v1::Report, v1::PullRequest>::open(std::move(config));
+  ASSERT_TRUE(client) << client.error().message;
+  v1::PullRequest request;
+  request.set_csci_id("1");
+  (*client)->ask(request);
+  std::string answer;
+  EXPECT_TRUE(serve(**client, [&](const Event<v1::Report>& event) {
+    if (const auto* const got = std::get_if<Received<v1::Report>>(&event)) answer = got->message.csci_id();
+    const auto* const closed = std::get_if<Closed>(&event);
+    if (closed != nullptr) EXPECT_EQ(closed->code, Code::kOk) << closed->why;
+    return closed != nullptr;
+  }));
+  EXPECT_EQ(answer, "1");
+  client->reset();
+  server->Shutdown();
+}
+
 TEST(Interop, WhatIsNoMessageEndsItsStream) {
   ServerConfig config = server_config();
   config.method = kCollectionPush;
