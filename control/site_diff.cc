@@ -67,6 +67,7 @@ class Differ {
 
   void compare_c_sma(const CSmaSpec& a, const CSmaSpec& b) {
     compare("c_sma.accept", a.core.accept == b.core.accept);
+    compare("c_sma.pull", a.pull == b.pull);
     compare("c_sma.validation", a.core.validation == b.core.validation);
     compare("c_sma.cache", a.core.cache == b.core.cache);
     compare("c_sma.self_doubt", a.core.self_doubt == b.core.self_doubt);

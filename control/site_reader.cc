@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/site_reader.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "common/site/site_reader.h"
@@ -9,6 +10,7 @@
 #include "common/yaml_fields.h"
 #include "common/yaml_tree.h"
 #include "control/site_sections.h"
+#include "control/site_values.h"
 
 namespace margay::control {
 namespace {
@@ -19,14 +21,7 @@ constexpr size_t kSocketBytesMax = 107;  // sockaddr_un, with its zero
 constexpr Word<Role> kRoles[] = {{"sci", Role::kSci}, {"c-sma", Role::kCSma}, {"both", Role::kBoth}};
 
 void read_http(const Field& http, std::optional<AddressPort>& listen) {
-  std::string text;
-  if (!is_map(http) || !require(http["listen"]) || !read_text(http["listen"], kPathBytesMax, text)) return;
-  const auto address = AddressPort::parse(text);
-  if (address) {
-    listen = *address;
-  } else {
-    http["listen"].fail_expected("an address with port such as 127.0.0.1:7480 or [::1]:7480");
-  }
+  if (is_map(http) && require(http["listen"])) read_listen(http["listen"], "127.0.0.1", "7480", listen);
 }
 
 void read_reports(const Field& field, ReportCopies& reports) {
@@ -53,6 +48,23 @@ void check_paths(const Field& control, const SiteSpec& spec, const std::string& 
   }
 }
 
+void read_pulled(const Field& field, const Field& security, SiteSpec& spec) {
+  if (!field.present()) return;
+  read_pulled_by(field, security, spec.pulled_by);
+  if (spec.role == Role::kCSma) field.fail_key("is for processes that run SCIs, expected role sci or both");
+}
+
+// Their reports are here already.
+void check_pull(const Field& pull, const SiteSpec& spec) {
+  for (size_t i = 0; i < spec.c_sma->pull.size(); ++i) {
+    const std::string& csci_id = spec.c_sma->pull[i].csci_id;
+    const bool here = std::any_of(spec.scis.begin(), spec.scis.end(), [&](const SciSpec& s) {
+      return s.csci_id == csci_id && !spec.reports_to.contains(csci_id);
+    });
+    if (here) pull[i]["csci_id"].fail_expected("an SCI of another process");
+  }
+}
+
 void read_scis_parts(const Field& root, SiteSpec& spec) {
   const Field data_plane = root["dataplane"]["control"];
   const std::string expected = "the socket of the data plane to join";
@@ -75,6 +87,7 @@ void read_own_parts(const Field& root, SiteSpec& spec, const std::string& site_f
   read_enum(control["role"], kRoles, spec.role);
   read_text(control["cli"], kSocketBytesMax, spec.cli_socket);
   read_http(control["http"], spec.http_listen);
+  read_pulled(control["pulled_by"], root["security"], spec);
   read_reports(control["reports"], spec.reports);
 
   check_paths(control, spec, site_file);
@@ -83,8 +96,10 @@ void read_own_parts(const Field& root, SiteSpec& spec, const std::string& site_f
   read_security(root["security"], spec.security);
   const Field c_sma = root["c_sma"];
   if (spec.role == Role::kCSma) require(c_sma);
-  if (c_sma.present() && spec.role != Role::kSci)
+  if (c_sma.present() && spec.role != Role::kSci) {
     read_c_sma(c_sma, root["security"], spec.site.scis, spec.c_sma.emplace());
+    check_pull(c_sma["pull"], spec);
+  }
   if (spec.role != Role::kCSma) return;
   spec.site.scis.clear();  // another process runs them
   spec.site.control_socket.clear();
@@ -137,11 +152,14 @@ std::vector<std::string> needs_restart(const SiteSpec& now, const SiteSpec& next
   const auto compare = [&keys](const char* key, bool same) {
     if (!same) keys.emplace_back(key);
   };
-  const auto listen = [](const SiteSpec& spec) { return spec.http_listen ? spec.http_listen->format() : ""; };
+  const auto text = [](const std::optional<AddressPort>& listen) { return listen ? listen->format() : ""; };
   compare("state_directory", now.state_directory == next.state_directory);
   compare("control.role", now.role == next.role);
   compare("control.cli", now.cli_socket == next.cli_socket);
-  compare("control.http.listen", listen(now) == listen(next));
+  compare("control.http.listen", text(now.http_listen) == text(next.http_listen));
+  compare("control.pulled_by", text(now.pulled_by.grpc) == text(next.pulled_by.grpc) &&
+                                   text(now.pulled_by.http) == text(next.pulled_by.http) &&
+                                   now.pulled_by.identity == next.pulled_by.identity);
   compare("control.reports", now.reports == next.reports);
   compare("security", now.security == next.security);
   compare("c_sma", now.c_sma.has_value() == next.c_sma.has_value());

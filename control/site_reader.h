@@ -43,6 +43,7 @@ struct SiteSpec {
   Role role = Role::kBoth;
   std::string cli_socket = "/run/margay/control.sock";
   std::optional<AddressPort> http_listen = {};  // absent: no HTTP server
+  PulledBy pulled_by = {};                      // without an address: nobody asks the SCIs for reports
   ReportCopies reports = {};                    // where JSON lines go
 };
 

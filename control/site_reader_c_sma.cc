@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "common/sci_config.h"
 #include "common/site/site_sections.h"
@@ -18,6 +20,7 @@ namespace {
 using namespace c_sma;
 
 constexpr uint32_t kAnyNumber = std::numeric_limits<uint32_t>::max();
+constexpr Nanoseconds kTimeoutMax = 60 * kSecond;
 constexpr Word<Anomalous> kAnomalous[] = {{"quarantine", Anomalous::kQuarantine}, {"flag", Anomalous::kFlag}};
 constexpr Word<Consistency> kConsistency[] = {{"site", Consistency::kSite}, {"cs-id", Consistency::kCsId}};
 constexpr Word<AtLimit> kAtLimit[] = {{"evict", AtLimit::kEvict}, {"refuse", AtLimit::kRefuse}};
@@ -64,6 +67,36 @@ void accept_own(const std::vector<SciConfig>& scis, const Field& list, std::vect
     const Field entry = list[static_cast<size_t>(listed - out.begin())];
     if (listed->cs_id != sci.cs_id) entry["cs_id"].fail_expected("the CS-ID that `scis` names, " + sci.cs_id);
     if (!listed->gas_ceiling) listed->gas_ceiling = ceiling;
+  }
+}
+
+void read_https(const Field& field, std::string& out) {
+  constexpr std::string_view kScheme = "https://";
+  constexpr size_t kUrlBytesMax = 2047;
+  if (!read_text(field, kUrlBytesMax, out)) return;
+  const bool has_host = out.starts_with(kScheme) && out.size() > kScheme.size() &&
+                        out.find_first_of("/:?#", kScheme.size()) != kScheme.size();
+  if (!has_host || out.find_first_of(" @{}") != std::string::npos) {
+    field.fail_expected("a URL such as https://sci.example.net:7446/v1/report/192.0.2.10:80");
+  }
+}
+
+void read_pull(const Field& list, const std::vector<AcceptedSci>& accept, std::vector<PullTarget>& out) {
+  std::set<std::string> seen;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Field entry = list[i];
+    PullTarget& target = out.emplace_back();
+    read_name(entry["csci_id"], target.csci_id);
+    const bool listed = std::any_of(accept.begin(), accept.end(),
+                                    [&](const AcceptedSci& sci) { return sci.csci_id == target.csci_id; });
+    if (!listed) entry["csci_id"].fail_expected("a CSCI-ID that `accept` lists");
+    if (!seen.insert(target.csci_id).second) entry["csci_id"].fail_expected("a CSCI-ID that stands in one entry only");
+    read_host_port(entry["grpc"], target.grpc);
+    read_https(entry["http"], target.url);
+    if (entry["grpc"].present() == entry["http"].present()) entry.fail("expected one of `grpc` and `http`");
+    read_duration(entry["every"], 0, kIntervalMax, target.every);
+    if (target.every > 0 && target.every < kSecond) entry["every"].fail_expected("0s, or at least 1s");
+    read_duration(entry["timeout"], 100 * kMillisecond, kTimeoutMax, target.timeout);
   }
 }
 
@@ -165,17 +198,12 @@ void read_c_ps(const Field& list, std::vector<CpsTarget>& out) {
 
 void read_c_sma(const Field& field, const Field& security, const std::vector<SciConfig>& scis, CSmaSpec& out) {
   read_name(field["identity"], out.core.identity);
-  std::string listen;
-  if (read_text(field["listen"], kIdBytesMax, listen)) {
-    if (AddressPort::parse(listen)) {
-      out.listen = listen;
-    } else {
-      field["listen"].fail_expected("an address with port such as 0.0.0.0:7443 or [::1]:7443");
-    }
-  }
+  std::optional<AddressPort> listen;
+  read_listen(field["listen"], "0.0.0.0", "7443", listen);
+  if (listen) out.listen = listen->format();
   read_accept(field["accept"], out.core.accept);
   accept_own(scis, field["accept"], out.core.accept);
-  refuse_not_built(field["pull"]);
+  read_pull(field["pull"], out.core.accept, out.pull);
   read_validation(field["validation"], out.core.validation);
   read_cache(field["cache"], out.core.cache);
   read_share(field["self_doubt"]["share"], 100, out.core.self_doubt.share);
@@ -186,7 +214,7 @@ void read_c_sma(const Field& field, const Field& security, const std::vector<Sci
   read_updates(field["updates"], out.core.updates);
   read_c_ps(field["c_ps"], out.c_ps);
   if (security.present()) return;
-  for (const char* key : {"listen", "c_ps"}) {
+  for (const char* key : {"listen", "pull", "c_ps"}) {
     if (field[key].present()) field[key].fail_key("goes by mutual TLS, expected `security` to name the certificates");
   }
 }
@@ -199,6 +227,14 @@ void read_reports_to(const Field& field, const Field& security, ReportsTo& to) {
   read_text(field["key"], kPathBytesMax, to.key);
   if (to.certificate.empty() != to.key.empty()) field.fail("expected `certificate` and `key` together");
   if (!security.present()) field.fail_key("goes by mutual TLS, expected `security` to name the CA");
+}
+
+void read_pulled_by(const Field& field, const Field& security, PulledBy& by) {
+  read_listen(field["grpc"], "0.0.0.0", "7445", by.grpc);
+  read_listen(field["http"], "0.0.0.0", "7446", by.http);
+  read_text(field["identity"], kIdBytesMax, by.identity);
+  if (!field["grpc"].present() && !field["http"].present()) field.fail("expected `grpc`, `http` or both");
+  if (!security.present()) field.fail_key("goes by mutual TLS, expected `security` to name the certificates");
 }
 
 }  // namespace margay::control

@@ -62,6 +62,17 @@ void read_url(const Field& field, std::string& out) {
   }
 }
 
+void read_listen(const Field& field, const char* address, const char* port, std::optional<AddressPort>& out) {
+  std::string text;
+  if (!read_text(field, kUrlBytesMax, text)) return;
+  const auto listen = AddressPort::parse(text);
+  if (listen) {
+    out = *listen;
+  } else {
+    field.fail_expected(std::string("an address with port such as ") + address + ":" + port + " or [::1]:" + port);
+  }
+}
+
 void read_host_port(const Field& field, std::string& out) {
   std::string text;
   if (!read_text(field, kUrlBytesMax, text)) return;

@@ -4,8 +4,10 @@
 // Values that several sections of the control plane's part of the site file have in common. Each reports to the
 // FieldErrors behind `field` and leaves `out` as it is where nothing stands.
 
+#include <optional>
 #include <string>
 
+#include "common/net.h"
 #include "common/share.h"
 #include "common/token_bucket.h"
 #include "common/units.h"
@@ -29,5 +31,7 @@ void read_bucket(const Field& field, TokenRate& bucket);
 void read_url(const Field& field, std::string& out);
 // A name or address with its port.
 void read_host_port(const Field& field, std::string& out);
+// ADDRESS:PORT to listen on; the error's example is `address`:`port`.
+void read_listen(const Field& field, const char* address, const char* port, std::optional<AddressPort>& out);
 
 }  // namespace margay::control

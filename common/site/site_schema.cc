@@ -82,8 +82,12 @@ constexpr Shape kInstanceParts[] = {map("metrics", kMetrics), map("health", kHea
 
 constexpr std::string_view kRoles[] = {"sci", "c-sma", "both"};
 constexpr Shape kHttp[] = {{"listen", Kind::kText}};
-constexpr Shape kControl[] = {
-    words("role", kRoles), {"cli", Kind::kText}, map("http", kHttp), {"reports", Kind::kText}};
+constexpr Shape kPulledBy[] = {{"grpc", Kind::kText}, {"http", Kind::kText}, {"identity", Kind::kText}};
+constexpr Shape kControl[] = {words("role", kRoles),
+                              {"cli", Kind::kText},
+                              map("http", kHttp),
+                              map("pulled_by", kPulledBy),
+                              {"reports", Kind::kText}};
 
 constexpr std::string_view kAnomalous[] = {"quarantine", "flag"};
 constexpr std::string_view kConsistency[] = {"site", "cs-id"};
@@ -134,10 +138,16 @@ constexpr Shape kUpdates[] = {{"gas_change", Kind::kPercentage},
 constexpr Shape kCps[] = {
     {"protocol", Kind::kText}, {"address", Kind::kText}, {"identity", Kind::kText}, {"cs_ids", Kind::kList, kTexts}};
 constexpr Shape kCpss[] = {map("", kCps)};
+constexpr Shape kPull[] = {{"csci_id", Kind::kText},
+                           {"grpc", Kind::kText},
+                           {"http", Kind::kText},
+                           {"every", Kind::kDuration},
+                           {"timeout", Kind::kDuration}};
+constexpr Shape kPulls[] = {map("", kPull)};
 constexpr Shape kCSma[] = {{"identity", Kind::kText},
                            {"listen", Kind::kText},
                            {"accept", Kind::kList, kAccepts},
-                           {"pull", Kind::kList, kAnythings},
+                           {"pull", Kind::kList, kPulls},
                            map("validation", kValidation),
                            map("cache", kCache),
                            map("self_doubt", kSelfDoubt),

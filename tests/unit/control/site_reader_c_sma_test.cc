@@ -173,6 +173,84 @@ TEST(CSmaSiteReader, ReportsToAndSecurity) {
   EXPECT_EQ(spec.security, (security::SecurityConfig{"1", "2", "3", "4", security::SigningKeyFile{"k1", "5"}}));
 }
 
+TEST(CSmaSiteReader, Pulls_CSMA29) {
+  const std::string two =
+      "accept: [{csci_id: a, cs_id: b}, {csci_id: c, cs_id: d}], pull: [{csci_id: a, grpc: \"h:1\"}, "
+      "{csci_id: c, http: \"https://[::1]:1/v1/report/c\", every: 0s, timeout: 100ms}]";
+  const SiteSpec now = good(c_sma_text(two));
+  EXPECT_EQ(now.c_sma->pull,
+            (std::vector<PullTarget>{
+                {.csci_id = "a", .grpc = "h:1", .url = "", .every = 60 * kSecond, .timeout = 5 * kSecond},
+                {.csci_id = "c",
+                 .grpc = "",
+                 .url = "https://[::1]:1/v1/report/c",
+                 .every = 0,
+                 .timeout = 100 * kMillisecond}}));
+  EXPECT_TRUE(needs_restart(now, good(c_sma_text(""))).empty());
+  // One that reports elsewhere may be asked for here.
+  const SiteSpec own = good(sci("reports_to: {address: \"c:7443\"}") + kSecurity +
+                            "c_sma: {identity: x, pull: [{csci_id: \"192.0.2.10:80\", grpc: \"h:1\"}]}\n");
+  EXPECT_EQ(own.c_sma->pull.size(), 1u);
+}
+
+TEST(CSmaSiteReader, PulledBy_SCI27) {
+  const SiteSpec none = good(section(kSecurity));
+  EXPECT_FALSE(none.pulled_by.grpc);
+  EXPECT_FALSE(none.pulled_by.http);
+  const SiteSpec spec = good(section(
+      "control: {role: sci, pulled_by: {grpc: \"0.0.0.0:7445\", http: \"[::1]:7446\", identity: i}}\n" + kSecurity));
+  EXPECT_EQ(spec.pulled_by.grpc->format(), "0.0.0.0:7445");
+  EXPECT_EQ(spec.pulled_by.http->format(), "[::1]:7446");
+  EXPECT_EQ(spec.pulled_by.identity, "i");
+  SiteSpec next = spec;
+  next.pulled_by.http.reset();
+  EXPECT_EQ(needs_restart(spec, next), std::vector<std::string>{"control.pulled_by"});
+}
+
+TEST(CSmaSiteReader, PullsThatAreRefused) {
+  const std::string host =
+      "expected a host with port such as cps.example.net:7444, 192.0.2.1:7444 or [2001:db8::1]:7444";
+  const std::string url = "expected a URL such as https://sci.example.net:7446/v1/report/192.0.2.10:80";
+  const auto pull = [](const std::string& csci_id, const std::string& rest) {
+    return "accept: [{csci_id: a, cs_id: b}], pull: [{csci_id: " + csci_id + ", " + rest + "}]";
+  };
+  const auto read = [](const std::string& text) { return parse_site(text, "site.yaml"); };
+  check_rows(
+      {
+          {section("c_sma: {identity: x, ^pull: []}\n"),
+           "c_sma.pull: goes by mutual TLS, expected `security` to name the certificates"},
+          {c_sma_text(pull("^z", "grpc: \"h:1\"")),
+           "c_sma.pull[0].csci_id: expected a CSCI-ID that `accept` lists, got \"z\""},
+          {c_sma_text(
+               "accept: [{csci_id: a, cs_id: b}], pull: [{csci_id: a, grpc: \"h:1\"}, {csci_id: ^a, grpc: \"h:1\"}]"),
+           "c_sma.pull[1].csci_id: expected a CSCI-ID that stands in one entry only, got \"a\""},
+          {c_sma_text("pull: [{csci_id: ^\"192.0.2.10:80\", grpc: \"h:1\"}]"),
+           "c_sma.pull[0].csci_id: expected an SCI of another process, got \"192.0.2.10:80\""},
+          {c_sma_text("accept: [{csci_id: a, cs_id: b}], pull: [^{csci_id: a}]"),
+           "c_sma.pull[0]: expected one of `grpc` and `http`"},
+          {c_sma_text("accept: [{csci_id: a, cs_id: b}], pull: [^{csci_id: a, grpc: \"h:1\", http: \"https://h\"}]"),
+           "c_sma.pull[0]: expected one of `grpc` and `http`"},
+          {c_sma_text(pull("a", "grpc: ^\"h\"")), "c_sma.pull[0].grpc: " + host + ", got \"h\""},
+          {c_sma_text(pull("a", "http: ^\"http://h/\"")), "c_sma.pull[0].http: " + url + ", got \"http://h/\""},
+          {c_sma_text(pull("a", "http: ^\"https:///x\"")), "c_sma.pull[0].http: " + url + ", got \"https:///x\""},
+          {c_sma_text(pull("a", "http: ^\"https://u@h/\"")), "c_sma.pull[0].http: " + url + ", got \"https://u@h/\""},
+          {c_sma_text(pull("a", "grpc: \"h:1\", every: ^999ms")),
+           "c_sma.pull[0].every: expected 0s, or at least 1s, got \"999ms\""},
+          {c_sma_text(pull("a", "grpc: \"h:1\", timeout: ^99ms")),
+           "c_sma.pull[0].timeout: expected a duration from 100ms to 1m, got \"99ms\""},
+          {section("control: {role: c-sma, ^pulled_by: {grpc: \"0.0.0.0:1\"}}\n" + kSecurity +
+                   "c_sma: {identity: x}\n"),
+           "control.pulled_by: is for processes that run SCIs, expected role sci or both"},
+          {section("control: {^pulled_by: {grpc: \"0.0.0.0:1\"}}\n"),
+           "control.pulled_by: goes by mutual TLS, expected `security` to name the certificates"},
+          {section("control: {pulled_by: ^{identity: x}}\n" + kSecurity),
+           "control.pulled_by: expected `grpc`, `http` or both"},
+          {section("control: {pulled_by: {http: ^\"7446\"}}\n" + kSecurity),
+           "control.pulled_by.http: expected an address with port such as 0.0.0.0:7446 or [::1]:7446, got \"7446\""},
+      },
+      read);
+}
+
 TEST(CSmaSiteReader, WhatIsRefused) {
   const std::string host =
       "expected a host with port such as cps.example.net:7444, 192.0.2.1:7444 or [2001:db8::1]:7444";
@@ -190,7 +268,6 @@ TEST(CSmaSiteReader, WhatIsRefused) {
            "c_sma.listen: expected an address with port such as 0.0.0.0:7443 or [::1]:7443, got \"7443\""},
           {c_sma_text("accept: [{csci_id: a, cs_id: b}, {csci_id: ^a, cs_id: c}]"),
            "c_sma.accept[1].csci_id: expected a CSCI-ID that stands in one entry only, got \"a\""},
-          {c_sma_text("^pull: []"), "c_sma.pull: is not built yet, expected it left out"},
           {c_sma_text(cps + "^\"a:b:7\"}]"), "c_sma.c_ps[0].address: " + host + ", got \"a:b:7\""},
           {c_sma_text(cps + "^\"h:0\"}]"), "c_sma.c_ps[0].address: " + host + ", got \"h:0\""},
           {c_sma_text(cps + "^\":7\"}]"), "c_sma.c_ps[0].address: " + host + ", got \":7\""},

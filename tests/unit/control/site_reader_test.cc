@@ -279,7 +279,6 @@ TEST(ControlSiteReader, ReadsTheReferenceFile) {
                                                                   {"on-overflow   ", "off   "},
                                                                   {", new_connections_per_source: 200/s", ""},
                                                                   {", accelerator: gpu-0}", "}"},
-                                                                  {"  pull: []", "  # pull: []"},
                                                                   {"  policies:", "  # policies:"},
                                                                   {"  maintenance_windows:", "  # windows:"}}) {
     text = replaced(text, from, to);
