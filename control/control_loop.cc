@@ -16,6 +16,7 @@
 #include "control/cli/commands.h"
 #include "control/cli_thread.h"
 #include "control/http/pages.h"
+#include "control/http/report_page.h"
 #include "control/http/server.h"
 #include "control/service.h"
 #include "control/waker.h"
@@ -59,6 +60,7 @@ Result<void> run_control(SiteSpec spec, const Options& options) {
   if (!waker) return waker.error();
   const std::string cli = spec.cli_socket, site = spec.site.site, socket = spec.site.control_socket;
   const auto listen = spec.http_listen;
+  const PulledBy pulled_by = spec.pulled_by;
   auto service = Service::make(std::move(spec), (*waker)->epoll(), options.record);
   if (!service) return service.error();
   const auto commands = std::make_shared<Commands>();
@@ -74,6 +76,12 @@ Result<void> run_control(SiteSpec spec, const Options& options) {
     });
     if (!opened) return in("control.http.listen", opened.error());
     http = std::move(*opened);
+  }
+  std::unique_ptr<HttpServer> pulls;
+  if (pulled_by.http) {
+    auto opened = open_report_server(pulled_by, **service, commands);
+    if (!opened) return in("control.pulled_by.http", opened.error());
+    pulls = std::move(*opened);
   }
   const CliThread cli_thread(std::move(*server));
   std::optional<ForegroundShell> shell;

@@ -33,11 +33,19 @@ Site::Parts Service::parts() {
 void Service::reported(const Report& report) {
   lines_.write(json_line(report));
   if (agent_) agent_->report(report, now_);
-  if (streams_) streams_->report(report);
+  const bool answered = pull_port_ && pull_port_->report(report);
+  if (streams_) streams_->report(report, answered);
 }
 
-void Service::want_report(const std::string& csci_id) {
-  if (site_->scis().count(csci_id) > 0) site_->tell(csci_id, Pull{}, now_);
+bool Service::want_report(const std::string& csci_id) {
+  const bool here = site_->scis().count(csci_id) > 0;
+  if (here) site_->tell(csci_id, Pull{}, now_);
+  return here;
+}
+
+void Service::pull(const std::string& csci_id, PullPort::Respond respond) {
+  now_ = read_clocks();
+  pull_port_->ask(csci_id, std::move(respond), now_);
 }
 
 void Service::handled(const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at) {
@@ -86,9 +94,17 @@ Result<void> Service::join() {
   auto streams = ReportStreams::open(spec, seed_, epoll_, now_.monotonic);
   if (!streams) return in(spec.site.file, streams.error());
   streams_ = std::move(*streams);
+  if (spec.pulled_by.grpc || spec.pulled_by.http) {
+    auto port = PullPort::open(spec.pulled_by, spec.security, epoll_,
+                               [this](const std::string& csci_id) { return want_report(csci_id); });
+    if (!port) return in(spec.site.file, in("control.pulled_by", port.error()));
+    pull_port_ = std::move(*port);
+  }
   if (!spec.c_sma) return {};
-  auto agent = Agent::make(
-      spec, [this](const std::string& csci_id) { want_report(csci_id); }, seed_, epoll_, now_);
+  auto agent = Agent::make(spec,
+                           {.pull = [this](const std::string& csci_id) { want_report(csci_id); },
+                            .ask = [this](const Prober::Question& question) { questions_.push_back(question); }},
+                           seed_, epoll_, now_);
   if (!agent) return in(spec.site.file, agent.error());
   agent_ = std::move(*agent);
   return {};
@@ -96,7 +112,8 @@ Result<void> Service::join() {
 
 Nanoseconds Service::next_due() const {
   const Nanoseconds agent = agent_ ? agent_->next_due() : kNever;
-  return std::min({site_->next_due(), streams_->next_due(), agent});
+  const Nanoseconds port = pull_port_ ? pull_port_->next_due() : kNever;
+  return std::min({site_->next_due(), streams_->next_due(), port, agent});
 }
 
 void Service::turn() {
@@ -104,13 +121,16 @@ void Service::turn() {
   lines_.flush();
   site_->turn(now_);
   streams_->turn(now_, [this](const std::string& csci_id) { want_report(csci_id); });
+  if (pull_port_) pull_port_->turn(now_);
   if (agent_) agent_->turn(now_);
   for (const Prober::Question& question : std::exchange(questions_, {})) prober_.ask(question);
 }
 
 void Service::answer(const std::vector<Prober::Answer>& answers) {
   now_ = read_clocks();
-  for (const Prober::Answer& a : answers) site_->answer(a, now_);
+  for (const Prober::Answer& a : answers) {
+    if (!agent_ || !agent_->answer(a, now_)) site_->answer(a, now_);
+  }
 }
 
 Result<std::vector<std::string>> Service::reload() {
@@ -150,6 +170,7 @@ Result<std::vector<std::string>> Service::take_over() {
 void Service::finish() {
   now_ = read_clocks();
   site_->stop(now_);
+  if (pull_port_) pull_port_->stop();
   // The last reports are to arrive: a C-SMA elsewhere learns from them that the SCI ended in order.
   const Nanoseconds give_up = now_.monotonic + kSecond;
   for (; !streams_->settled() && now_.monotonic < give_up; now_ = read_clocks()) {

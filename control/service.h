@@ -12,6 +12,7 @@
 #include "control/clocks.h"
 #include "control/collection/http/prober.h"
 #include "control/collection/http/samples.h"
+#include "control/collection/pull_port.h"
 #include "control/collection/report_streams.h"
 #include "control/http/metrics_page.h"
 #include "control/record/recorder.h"
@@ -54,13 +55,18 @@ class Service {
   Agent* agent() { return agent_.get(); }
   const Agent* agent() const { return agent_.get(); }
   const ReportStreams& streams() const { return *streams_; }
+  // nullptr: nobody asks for reports
+  PullPort* pull_port() { return pull_port_.get(); }
+  const PullPort* pull_port() const { return pull_port_.get(); }
+  // Somebody asks for the report of an SCI. REQUIRES: pull_port()
+  void pull(const std::string& csci_id, PullPort::Respond respond);
 
  private:
   Service() = default;
   Site::Parts parts();
   Result<void> join();
   void reported(const Report& report);
-  void want_report(const std::string& csci_id);
+  bool want_report(const std::string& csci_id);
   void handled(const std::string& csci_id, const Event& event, const std::vector<Action>& actions, Time at);
   Result<std::vector<std::string>> take_over();
 
@@ -73,6 +79,7 @@ class Service {
   std::unique_ptr<Site> site_;
   std::unique_ptr<Agent> agent_;
   std::unique_ptr<ReportStreams> streams_;
+  std::unique_ptr<PullPort> pull_port_;
   uint64_t seed_ = 0;
   int epoll_ = -1;
   Time now_;  // of this turn, or command

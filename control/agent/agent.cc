@@ -49,10 +49,9 @@ std::string_view name_of_state(const std::optional<northbound::SourceState>& sta
 
 }  // namespace
 
-Result<std::unique_ptr<Agent>> Agent::make(const SiteSpec& spec, std::function<void(const std::string&)> pull,
-                                           uint64_t seed, int epoll, Time now) {
+Result<std::unique_ptr<Agent>> Agent::make(const SiteSpec& spec, Outside outside, uint64_t seed, int epoll, Time now) {
   const uint64_t epoch = EpochStore(spec.state_directory, "c-sma-epoch").next(now.unix_ms);
-  std::unique_ptr<Agent> agent(new Agent(spec, saved_state(spec), epoch, std::move(pull), seed, epoll, now));
+  std::unique_ptr<Agent> agent(new Agent(spec, saved_state(spec), epoch, std::move(outside), seed, epoll, now));
   if (auto opened = agent->open(spec, now); !opened) return opened.error();
   spdlog::info("msg=\"C-SMA begins\" identity={:?} listen={} scis={} c_ps={} epoch={}", spec.c_sma->core.identity,
                spec.c_sma->listen.empty() ? "none" : spec.c_sma->listen, spec.c_sma->core.accept.size(),
@@ -60,10 +59,10 @@ Result<std::unique_ptr<Agent>> Agent::make(const SiteSpec& spec, std::function<v
   return agent;
 }
 
-Agent::Agent(const SiteSpec& spec, const c_sma::SavedState& saved, uint64_t epoch,
-             std::function<void(const std::string&)> pull, uint64_t seed, int epoll, Time now)
+Agent::Agent(const SiteSpec& spec, const c_sma::SavedState& saved, uint64_t epoch, Outside outside, uint64_t seed,
+             int epoll, Time now)
     : spec_(*spec.c_sma),
-      pull_(std::move(pull)),
+      outside_(std::move(outside)),
       seed_(seed),
       epoll_(epoll),
       own_(std::make_shared<c_sma::Peer>(c_sma::Peer{.identity = "this process", .names = {}, .co_located = true})),
@@ -90,6 +89,8 @@ Result<void> Agent::open(const SiteSpec& spec, Time now) {
         {spec.security.ca, spec.security.certificate, spec.security.key, spec.security.crl});
     if (!credentials) return in("security", credentials.error());
     credentials_ = std::move(*credentials);
+    puller_ = std::make_unique<Puller>(credentials_, epoll_, seed_, outside_.ask);
+    puller_->configure(spec_.pull, now.monotonic);
   }
   auto sealer = Sealer::open(spec.security.signing_key, spec.state_directory, now.unix_ms);
   if (!sealer) return sealer.error();
@@ -146,7 +147,9 @@ void Agent::perform(const c_sma::Commit& a, Time now) {
 }
 
 void Agent::perform(const c_sma::PullWanted& a, Time now) {
-  if (co_located_.count(a.csci_id) > 0) return pull_(a.csci_id);
+  if (co_located_.count(a.csci_id) > 0) return outside_.pull(a.csci_id);
+  // A question of its own finds out more than one on a stream that may be half dead.
+  if (puller_ && puller_->want(a.csci_id)) return;
   const auto stream = core_.stream_of(a.csci_id);
   if (port_ && stream && port_->pull(*stream)) return;
   tell(c_sma::PullFailed{a.csci_id, "no stream to ask it by"}, now);
@@ -188,8 +191,14 @@ void Agent::perform(const c_sma::Audit& a, Time now) {
 Nanoseconds Agent::next_due() const {
   Nanoseconds due = more_ ? 0 : std::min(core_.next_due(), save_at_);
   if (credentials_) due = std::min(due, watch_at_);
+  if (puller_) due = std::min(due, puller_->next_due());
   for (const auto& link : links_) due = std::min(due, link->next_due(store_));
   return due;
+}
+
+bool Agent::answer(const Prober::Answer& answer, Time now) {
+  watch_loop(now);
+  return puller_ && puller_->answer(answer, now, [&](const c_sma::Event& event) { tell(event, now); });
 }
 
 void Agent::turn(Time now) {
@@ -201,6 +210,7 @@ void Agent::turn(Time now) {
                          }});
   }
   if (core_.next_due() <= now.monotonic) tell(c_sma::Tick{}, now);
+  if (puller_) puller_->turn(now, [&](const c_sma::Event& event) { tell(event, now); });
   watch_certificates(now);
   for (const auto& link : links_) link->turn(store_, now);
   if (now.monotonic >= save_at_) save(now);
@@ -238,6 +248,7 @@ void Agent::reload(const SiteSpec& next, std::optional<Links> links, Time now) {
   spec_ = *next.c_sma;
   if (links) links_ = std::move(*links);
   note_own_scis(next);
+  if (puller_) puller_->configure(spec_.pull, now.monotonic);
   if (!same_core) tell(c_sma::ConfigChanged{spec_.core}, now);
 }
 

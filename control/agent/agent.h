@@ -18,6 +18,7 @@
 #include "common/result.h"
 #include "control/agent/collection_port.h"
 #include "control/agent/cps_link.h"
+#include "control/agent/puller.h"
 #include "control/agent/state_writer.h"
 #include "control/audit_log.h"
 #include "control/c_sma/c_sma.h"
@@ -34,12 +35,17 @@ class Agent {
   static constexpr Nanoseconds kWatchInterval = kSecond;       // of the certificates' files
   static constexpr Nanoseconds kTurnMax = kSecond;             // a loop that was held up for longer says so (D-29)
 
-  // `pull`: an SCI of this process is to report now. Errors name the key of the site file.
-  static Result<std::unique_ptr<Agent>> make(const SiteSpec& spec, std::function<void(const std::string&)> pull,
-                                             uint64_t seed, int epoll, Time now);
+  struct Outside {
+    std::function<void(const std::string& csci_id)> pull;  // an SCI of this process is to report now
+    Puller::Ask ask;
+  };
+  // Errors name the key of the site file.
+  static Result<std::unique_ptr<Agent>> make(const SiteSpec& spec, Outside outside, uint64_t seed, int epoll, Time now);
 
   // Of an SCI of this process.
   void report(const Report& report, Time now);
+  // Of the Prober. False: it is somebody else's.
+  bool answer(const Prober::Answer& answer, Time now);
   void turn(Time now);
   Nanoseconds next_due() const;
   // A site file that was read again, in two steps: what can fail, and what cannot.
@@ -56,6 +62,8 @@ class Agent {
   const c_sma::CSma& core() const { return core_; }
   const northbound::RowStore& store() const { return store_; }
   const CollectionPort* port() const { return port_.get(); }
+  const Puller* puller() const { return puller_.get(); }  // nullptr: without certificates nobody is asked
+  bool is_co_located(const std::string& csci_id) const { return co_located_.contains(csci_id); }
   const Links& links() const { return links_; }
   Links& links() { return links_; }
   AuditLog::Status audit_status() const { return audit_->status(); }
@@ -69,8 +77,8 @@ class Agent {
   const Verdicts& verdicts() const { return verdicts_; }
 
  private:
-  Agent(const SiteSpec& spec, const c_sma::SavedState& saved, uint64_t epoch,
-        std::function<void(const std::string&)> pull, uint64_t seed, int epoll, Time now);
+  Agent(const SiteSpec& spec, const c_sma::SavedState& saved, uint64_t epoch, Outside outside, uint64_t seed, int epoll,
+        Time now);
 
   void note_own_scis(const SiteSpec& spec);
   Result<void> open(const SiteSpec& spec, Time now);
@@ -87,7 +95,7 @@ class Agent {
   void save(Time now);
 
   CSmaSpec spec_;
-  std::function<void(const std::string&)> pull_;
+  Outside outside_;
   uint64_t seed_;
   int epoll_;
   std::shared_ptr<const c_sma::Peer> own_;  // SCIs of this process
@@ -98,6 +106,7 @@ class Agent {
   std::shared_ptr<security::Credentials> credentials_;
   std::unique_ptr<Sealer> sealer_;
   std::unique_ptr<CollectionPort> port_;
+  std::unique_ptr<Puller> puller_;
   Links links_;
   std::unique_ptr<StateWriter> writer_;
   std::deque<c_sma::Event> waiting_;  // made by an action

@@ -64,7 +64,9 @@ void CSma::take(const ReportReceived& e, const Judgement& judgement) {
   const Report& report = e.report;
   const CacheEntry before = *cache_.entry(report.csci_id);
   const bool follows = report.epoch == before.epoch && report.sequence == before.sequence + 1;
-  const bool asked = e.pulled || report.trigger == control::Trigger::kPulled;
+  // By a question that is asked again and again every report comes as one that was asked for.
+  const bool polled = e.stream == 0 && !e.peer->co_located;
+  const bool asked = e.pulled || (report.trigger == control::Trigger::kPulled && !polled);
   awaited_.erase(report.csci_id);
   if (judgement.verdict == Verdict::kQuarantined) {
     quarantine_.put(report, judgement, e.peer->identity, now_.monotonic);

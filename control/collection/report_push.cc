@@ -3,7 +3,9 @@
 
 namespace margay::control {
 
-void ReportPush::report(const Report& report) {
+void ReportPush::report(const Report& report, bool answered) {
+  if (answered && report.trigger == Trigger::kPulled && !asked_) return;
+  asked_ = asked_ && !report.full;
   if (open_ && !gap_ && waiting_.size() < kWaitingMax) {
     waiting_.push_back(report);
     return;

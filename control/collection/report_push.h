@@ -26,8 +26,9 @@ class ReportPush {
   ReportPush(Nanoseconds reporting_interval, uint64_t seed, Nanoseconds now)
       : backoff_(kFirstWait, std::clamp(reporting_interval, kFirstWait, kLongestWait), seed), connect_at_(now) {}
 
-  // Of the SCI, in the order of its sequence.
-  void report(const Report& report);
+  // Of the SCI, in the order of its sequence. `answered`: somebody asked for it otherwise, and has it; where that was
+  // all that it is for, it does not go this way too, for the same C-SMA would take the second one for a replay.
+  void report(const Report& report, bool answered = false);
 
   // Of the stream.
   void connecting() { connect_at_ = kNever; }
@@ -42,7 +43,10 @@ class ReportPush {
   Nanoseconds next_due() const { return connect_at_; }
   std::optional<Report> next();
   // The SCI is to make a full report now.
-  bool take_wants_full() { return std::exchange(wants_full_, false); }
+  bool take_wants_full() {
+    asked_ = asked_ || wants_full_;
+    return std::exchange(wants_full_, false);
+  }
 
   // Everything that could go has been answered.
   bool settled() const { return !open_ || (waiting_.empty() && unanswered_ == 0); }
@@ -53,7 +57,7 @@ class ReportPush {
   Nanoseconds connect_at_;
   std::deque<Report> waiting_;
   size_t unanswered_ = 0;
-  bool open_ = false, writing_ = false, gap_ = false, wants_full_ = false;
+  bool open_ = false, writing_ = false, gap_ = false, wants_full_ = false, asked_ = false;
   uint64_t not_sent_ = 0;
 };
 

@@ -64,9 +64,9 @@ Result<size_t> ReportStreams::line_for(const ReportsTo& to, const security::Secu
   return place->second;
 }
 
-void ReportStreams::report(const Report& report) {
+void ReportStreams::report(const Report& report, bool answered) {
   const auto sci = scis_.find(report.csci_id);
-  if (sci != scis_.end()) sci->second.push.report(report);
+  if (sci != scis_.end()) sci->second.push.report(report, answered);
 }
 
 Nanoseconds ReportStreams::next_due() const {

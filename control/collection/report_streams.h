@@ -32,8 +32,8 @@ class ReportStreams {
   // `epoll` is told of descriptors. Errors name the key of the site file.
   static Result<std::unique_ptr<ReportStreams>> open(const SiteSpec& spec, uint64_t seed, int epoll, Nanoseconds now);
 
-  // Nothing, if the SCI's reports stay here.
-  void report(const Report& report);
+  // Nothing, if the SCI's reports stay here. `answered`: somebody asked for it otherwise, and has it.
+  void report(const Report& report, bool answered);
   // `full`: this SCI is to make a full report.
   void turn(Time now, const std::function<void(const std::string& csci_id)>& full);
   Nanoseconds next_due() const;

@@ -65,6 +65,18 @@ void collect_peers(const Agent& agent, std::vector<MetricFamily>& out) {
   for (Family* family : {&up, &connections, &messages, &faults}) family->move_to(out);
 }
 
+void collect_pulls(const Puller& puller, std::vector<MetricFamily>& out) {
+  Family pulls("margay_c_sma_pulls_total", "Questions to SCIs for their reports, by what came of them",
+               MetricType::Counter);
+  Family failing("margay_c_sma_pulls_failing", "SCIs whose last question failed", MetricType::Gauge);
+  uint64_t failing_now = 0;
+  for (const auto& [csci_id, pull] : puller.plan().pulls()) failing_now += !pull.fault.empty();
+  pulls.add({{"result", "answered"}}, puller.plan().totals().answered);
+  pulls.add({{"result", "failed"}}, puller.plan().totals().failed);
+  failing.add({}, failing_now);
+  for (Family* family : {&pulls, &failing}) family->move_to(out);
+}
+
 void collect_port(const CollectionPort& port, std::vector<MetricFamily>& out) {
   Family connections("margay_collection_connections", "Connections of SCIs", MetricType::Gauge);
   Family streams("margay_collection_streams", "Streams of SCIs", MetricType::Gauge);
@@ -86,6 +98,7 @@ void collect_agent(const Agent& agent, std::vector<MetricFamily>& out) {
   collect_rows(agent, out);
   collect_peers(agent, out);
   if (agent.port() != nullptr) collect_port(*agent.port(), out);
+  if (agent.puller() != nullptr) collect_pulls(*agent.puller(), out);
   const AuditLog::Status audit = agent.audit_status();
   Family lines("margay_audit_lines_total", "Lines of the audit log, those of processes before too",
                MetricType::Counter);

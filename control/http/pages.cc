@@ -5,16 +5,26 @@
 #include <vector>
 
 #include "control/http/agent_metrics.h"
+#include "control/http/family.h"
 #include "control/http/metrics_page.h"
 
 namespace margay::control {
 namespace {
+
+void collect_pull_port(const PullPort& port, std::vector<prometheus::MetricFamily>& out) {
+  Family pulls("margay_sci_pulls_total", "Questions of C-SMAs for reports, by what they got",
+               prometheus::MetricType::Counter);
+  pulls.add({{"result", "report"}}, port.counters().answered);
+  pulls.add({{"result", "refusal"}}, port.counters().refused);
+  pulls.move_to(out);
+}
 
 HttpServer::Answer metrics(const Service& service, std::mutex& turn) {
   std::vector<prometheus::MetricFamily> families;
   {
     const std::lock_guard lock(turn);
     families = collect(service.site().scis(), service.statistics(), service.numbers());
+    if (service.pull_port() != nullptr) collect_pull_port(*service.pull_port(), families);
     if (service.agent() != nullptr) collect_agent(*service.agent(), families);
   }
   return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = text_of(families)};

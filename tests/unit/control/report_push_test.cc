@@ -111,6 +111,26 @@ TEST(ReportPush, IsSettledOnceAllIsAnswered) {
   EXPECT_TRUE(push.settled());
 }
 
+// The C-SMA that asked for it otherwise would refuse the second one as a replay.
+TEST(ReportPush, WhatOnlyAnsweredSomebodyElseIsNotPushedToo_CSMA31) {
+  ReportPush push(60 * kSecond, 1, 0);
+  Report report = numbered(1);
+  report.trigger = Trigger::kPulled;
+  report.full = true;
+  push.opened();
+  EXPECT_TRUE(push.take_wants_full());
+  push.report(report, true);  // the stream waits for one, too
+  EXPECT_EQ(sent_by(push), std::vector<uint64_t>{1});
+  report.sequence = 2;
+  push.report(report, true);
+  EXPECT_EQ(sent_by(push), std::vector<uint64_t>{});
+  report.sequence = 3;
+  report.trigger = Trigger::kAllDown;  // news for everybody
+  push.report(report, true);
+  EXPECT_EQ(sent_by(push), std::vector<uint64_t>{3});
+  EXPECT_EQ(push.not_sent(), 0u);
+}
+
 TEST(ReportPush, APullIsPassedOn_CSMA31) {
   ReportPush push(60 * kSecond, 1, 0);
   push.opened();

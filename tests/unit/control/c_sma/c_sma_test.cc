@@ -196,6 +196,24 @@ TEST(CSma, APulledReportInQuarantineIsNotPulledAgain_D10) {
   EXPECT_TRUE(r.table.empty());  // nothing of it is believed
 }
 
+// Of an SCI that is asked as a rule every report says PULLED; on a stream it says that we asked already.
+TEST(CSma, ARoutineAnswerInQuarantineIsPulled_CSMA29_D10) {
+  const auto elsewhere = std::make_shared<Peer>(Peer{.identity = "elsewhere", .names = {{sci(0), "ARS"}}});
+  CSmaRig r(config_of(1));
+  r.peer = elsewhere;
+  r.report(sci(0), {.gas = 100});
+  r.pass(kSecond / 2);
+  EXPECT_EQ(r.send(r.next_report(sci(0), {.gas = 300, .trigger = Trigger::kPulled})), Verdict::kQuarantined);
+  EXPECT_EQ(r.pulls, std::vector<std::string>{sci(0)});
+  CSmaRig by_stream(config_of(1));
+  by_stream.peer = elsewhere;
+  by_stream.send(by_stream.next_report(sci(0), {.gas = 100}), 7);
+  by_stream.pass(kSecond / 2);
+  EXPECT_EQ(by_stream.send(by_stream.next_report(sci(0), {.gas = 300, .trigger = Trigger::kPulled}), 7),
+            Verdict::kQuarantined);
+  EXPECT_TRUE(by_stream.pulls.empty());
+}
+
 TEST(CSma, PullsOfOneSciAreASecondApart) {
   CSmaConfig c = config_of(1);
   c.accept[0].gas_ceiling = 1;
