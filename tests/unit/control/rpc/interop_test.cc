@@ -266,8 +266,9 @@ TEST(Interop, OurClientPullsFromTheGeneratedServer) {
   EXPECT_TRUE(serve(**client, [&](const Event<v1::Report>& event) {
     if (const auto* const got = std::get_if<Received<v1::Report>>(&event)) answer = got->message.csci_id();
     const auto* const closed = std::get_if<Closed>(&event);
-    if (closed != nullptr) EXPECT_EQ(closed->code, Code::kOk) << closed->why;
-    return closed != nullptr;
+    if (closed == nullptr) return false;
+    EXPECT_EQ(closed->code, Code::kOk) << closed->why;
+    return true;
   }));
   EXPECT_EQ(answer, "1");
   client->reset();
