@@ -4,6 +4,7 @@ answer otherwise than they should."""
 import pathlib
 import signal
 import sys
+import time
 
 import site_file
 from c_sma_case import CSmaAlone
@@ -110,6 +111,18 @@ class Pulled(PullCase):
         self.start_sci('control2')
         self.await_held('WEB', self.WEB, 100, 20)
         self.await_held('VRS', self.VRS, 50, 20)
+
+    def test_a_frozen_c_sma_withdraws_nothing(self):
+        """D-29, D-51: that nobody was asked was its own doing."""
+        self.c_sma.process.send_signal(signal.SIGSTOP)
+        time.sleep(self.TTL + self.GRACE + 2)
+        self.c_sma.process.send_signal(signal.SIGCONT)
+        before = self.row(self.WEB)['pulled']
+        until = time.monotonic() + self.TTL + self.GRACE
+        while time.monotonic() < until:
+            self.assertTrue({('WEB', self.WEB), ('VRS', self.VRS)} <= set(self.held()))
+        self.assertGreater(self.row(self.WEB)['pulled'], before)
+        self.assertEqual(self.audit('SOURCE_FAILED'), [])
 
     def test_a_reload_loses_nothing(self):
         """Entries that stay go on; one that is taken out is not asked, one that comes is."""
