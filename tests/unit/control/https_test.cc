@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -143,6 +144,20 @@ TEST_F(Https, WhoMayNotAskIsRefusedByNameAndAsksNothing) {
   using security::Refusal;
   EXPECT_EQ(seen(),
             (std::vector<Refusal>{Refusal::kWrongName, Refusal::kWrongName, Refusal::kWrongName, Refusal::kUnknownCa}));
+  EXPECT_EQ(asked, 0);
+}
+
+// TLS lets it through, we do not.
+TEST_F(Https, WhoShowsNoCertificateIsRefusedToo) {
+  serve();
+  const std::string out = pkis().ours.file("answer");
+  const std::string ask =
+      "printf 'GET / HTTP/1.1\\r\\n\\r\\n' | timeout 20 openssl s_client -quiet -connect 127.0.0.1:" +
+      std::to_string(server->port()) + " >" + out + " 2>/dev/null";
+  (void)!std::system(ask.c_str());
+  await_refusals(1);
+  EXPECT_EQ(seen(), std::vector<security::Refusal>{security::Refusal::kNoCertificate});
+  EXPECT_EQ(pkis().ours.text("answer"), "");
   EXPECT_EQ(asked, 0);
 }
 
