@@ -100,7 +100,40 @@ void read_pull(const Field& list, const std::vector<AcceptedSci>& accept, std::v
   }
 }
 
+void read_range(const Field& field, Range& range) {
+  read_integer(field["min"], 0, kAnyNumber, range.min);
+  read_integer(field["max"], 0, kAnyNumber, range.max);
+  if (range.min > range.max) {
+    field[field["min"].present() ? "min" : "max"].fail_expected("a minimum not above the maximum");
+  }
+}
+
+// Durations; `max_least`: of the maximum.
+void read_range(const Field& field, Nanoseconds longest, Nanoseconds max_least, uint32_t& min_ms, uint32_t& max_ms) {
+  Nanoseconds min = min_ms * kMillisecond, max = max_ms * kMillisecond;
+  read_duration(field["min"], 0, longest, min);
+  read_duration(field["max"], max_least, longest, max);
+  if (min > max) field[field["min"].present() ? "min" : "max"].fail_expected("a minimum not above the maximum");
+  for (const char* key : {"min", "max"}) {
+    if ((key[1] == 'i' ? min : max) % kMillisecond != 0) field[key].fail_expected("whole milliseconds");
+  }
+  min_ms = static_cast<uint32_t>(min / kMillisecond);
+  max_ms = static_cast<uint32_t>(max / kMillisecond);
+}
+
+// D-26: by the metrics' definitions where the file says nothing.
+void read_ranges(const Field& field, Ranges& ranges) {
+  const auto of = [&ranges](ServiceMetric m) -> Range& { return ranges[static_cast<size_t>(m)]; };
+  Range& time = of(ServiceMetric::kComputingTime);
+  read_range(field["gas"], of(ServiceMetric::kGas));
+  read_range(field["computing_time"], kIntervalMax, 0, time.min, time.max);
+  read_range(field["price"], of(ServiceMetric::kPrice));
+  read_range(field["reputation"], of(ServiceMetric::kReputation));
+  read_range(field["security_level"], of(ServiceMetric::kSecurityLevel));
+}
+
 void read_validation(const Field& field, ValidationConfig& v) {
+  read_ranges(field["ranges"], v.ranges);
   read_share(field["gas_anomaly"]["change"], kChangeMax, v.gas_anomaly.change);
   read_interval(field["gas_anomaly"]["within"], v.gas_anomaly.within);
   read_integer(field["gas_anomaly"]["floor"], 0, kAnyNumber, v.gas_anomaly.floor);
@@ -137,18 +170,9 @@ void read_cache(const Field& field, CacheConfig& cache) {
 
 void read_transform(const Field& field, TransformConfig& transform) {
   read_factor(field["safety_margin"], transform.safety_margin);
-  const Field time = field["computing_time"];
-  Nanoseconds min = transform.computing_time_min_ms * kMillisecond;
-  Nanoseconds max = transform.computing_time_max_ms * kMillisecond;
   constexpr Nanoseconds kHour = 3600 * kSecond;  // CSMA-39
-  read_duration(time["min"], 0, kHour, min);
-  read_duration(time["max"], kMillisecond, kHour, max);
-  if (min > max) time[time["min"].present() ? "min" : "max"].fail_expected("a minimum not above the maximum");
-  for (const char* key : {"min", "max"}) {
-    if ((key[1] == 'i' ? min : max) % kMillisecond != 0) time[key].fail_expected("whole milliseconds");
-  }
-  transform.computing_time_min_ms = static_cast<uint32_t>(min / kMillisecond);
-  transform.computing_time_max_ms = static_cast<uint32_t>(max / kMillisecond);
+  const Field time = field["computing_time"];
+  read_range(time, kHour, kMillisecond, transform.computing_time_min_ms, transform.computing_time_max_ms);
   read_enum(time["aggregate"], kAggregates, transform.computing_time);
   const Field smoothing = field["smoothing"]["gas"];
   if (!smoothing.present()) return;

@@ -99,14 +99,22 @@ constexpr std::string_view kDays[] = {"mon", "tue", "wed", "thu", "fri", "sat", 
 constexpr Shape kDay[] = {words("", kDays)};
 constexpr Shape kAccept[] = {{"csci_id", Kind::kText}, {"cs_id", Kind::kText}, {"gas_ceiling", Kind::kInteger}};
 constexpr Shape kAccepts[] = {map("", kAccept)};
+constexpr Shape kNumbers[] = {{"min", Kind::kInteger}, {"max", Kind::kInteger}};
+constexpr Shape kTimes[] = {{"min", Kind::kDuration}, {"max", Kind::kDuration}};
+constexpr Shape kRanges[] = {map("gas", kNumbers), map("computing_time", kTimes), map("price", kNumbers),
+                             map("reputation", kNumbers), map("security_level", kNumbers)};
 constexpr Shape kGasAnomaly[] = {{"change", Kind::kPercentage}, {"within", Kind::kDuration}, {"floor", Kind::kInteger}};
 constexpr Shape kTimeAnomaly[] = {
     {"change", Kind::kPercentage}, {"within", Kind::kDuration}, {"floor", Kind::kDuration}};
 constexpr Shape kFlapping[] = {{"transitions", Kind::kInteger}, {"within", Kind::kDuration}};
 constexpr Shape kSkew[] = {{"alarm", Kind::kDuration}, {"refuse", Kind::kDuration}};
-constexpr Shape kValidation[] = {map("gas_anomaly", kGasAnomaly), map("computing_time_anomaly", kTimeAnomaly),
-                                 map("flapping", kFlapping),      words("anomalous", kAnomalous),
-                                 map("clock_skew", kSkew),        words("consistency", kConsistency)};
+constexpr Shape kValidation[] = {map("ranges", kRanges),
+                                 map("gas_anomaly", kGasAnomaly),
+                                 map("computing_time_anomaly", kTimeAnomaly),
+                                 map("flapping", kFlapping),
+                                 words("anomalous", kAnomalous),
+                                 map("clock_skew", kSkew),
+                                 words("consistency", kConsistency)};
 constexpr Shape kTtl[] = {{"gas", Kind::kDuration}, {"computing_time", Kind::kDuration}, {"optional", Kind::kDuration}};
 constexpr Shape kCache[] = {{"max_entries", Kind::kInteger},
                             words("at_limit", kAtLimit),

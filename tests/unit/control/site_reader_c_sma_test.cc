@@ -273,6 +273,8 @@ TEST(CSmaSiteReader, WhatIsRefused) {
           {c_sma_text(cps + "^\":7\"}]"), "c_sma.c_ps[0].address: " + host + ", got \":7\""},
           {c_sma_text("c_ps: [{protocol: ^bgp-ls, address: \"h:1\", identity: i, cs_ids: [A]}]"),
            "c_sma.c_ps[0].protocol: bgp-ls is not built yet, expected grpc"},
+          {c_sma_text("validation: {ranges: {reputation: {min: ^11}}}"),
+           "c_sma.validation.ranges.reputation.min: expected a minimum not above the maximum, got \"11\""},
           {c_sma_text("validation: {clock_skew: {alarm: ^31s}}"),
            "c_sma.validation.clock_skew.alarm: expected an alarm not above what is refused, got \"31s\""},
           {c_sma_text("transform: {computing_time: {min: ^11s}}"),
