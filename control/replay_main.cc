@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -15,13 +14,14 @@ namespace margay::control {
 namespace {
 
 Result<Replay::Counts> run(const std::string& config, const std::string& from, const std::string& to) {
-  std::vector<SciSpec> scis;
+  ReplaySite configs;
   if (!config.empty()) {
     auto site = read_site_file(config);
     if (!site) return site.error();
-    scis = std::move(site->scis);
+    configs.scis = std::move(site->scis);
+    if (site->c_sma) configs.c_sma = std::move(site->c_sma->core);
   }
-  return replay_file(from, to, std::move(scis));
+  return replay_file(from, to, std::move(configs));
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ int replay_main(int argc, char** argv) {
   std::string config, from, to;
   CLI::App app("Runs recorded events through the control plane and writes what it wants done.",
                "margay-control replay");
-  app.add_option("--config", config, "the site file, for SCIs whose start has no config")->type_name("FILE");
+  app.add_option("--config", config, "the site file, for starts without a config")->type_name("FILE");
   app.add_option("--in", from, "events, a JSON object a line")->required()->type_name("FILE");
   app.add_option("--out", to, "where actions go; overwritten")->required()->type_name("FILE");
   try {

@@ -53,7 +53,6 @@ void Service::handled(const std::string& csci_id, const Event& event, const std:
   if (!recorder_.on()) return;
   recorder_.event(csci_id, event, at);
   for (const Action& action : actions) recorder_.action(csci_id, action, at);
-  if (!recorder_.on()) spdlog::error("msg=\"recording ended\" why={:?}", recorder_.fault());
 }
 
 SiteNumbers Service::numbers() const {
@@ -76,6 +75,7 @@ Result<std::unique_ptr<Service>> Service::make(SiteSpec spec, int epoll, const s
   if (auto opened = service->lines_.open(spec.reports); !opened) return opened.error();
   if (!recording.empty()) {
     if (auto opened = service->recorder_.open(recording); !opened) return in("--record", opened.error());
+    service->recording_ = true;
   }
   std::random_device random;
   service->seed_ = uint64_t{random()} << 32 | random();
@@ -103,7 +103,8 @@ Result<void> Service::join() {
   if (!spec.c_sma) return {};
   auto agent = Agent::make(spec,
                            {.pull = [this](const std::string& csci_id) { want_report(csci_id); },
-                            .ask = [this](const Prober::Question& question) { questions_.push_back(question); }},
+                            .ask = [this](const Prober::Question& question) { questions_.push_back(question); },
+                            .recorder = recorder_},
                            seed_, epoll_, now_);
   if (!agent) return in(spec.site.file, agent.error());
   agent_ = std::move(*agent);
@@ -124,6 +125,9 @@ void Service::turn() {
   if (pull_port_) pull_port_->turn(now_);
   if (agent_) agent_->turn(now_);
   for (const Prober::Question& question : std::exchange(questions_, {})) prober_.ask(question);
+  if (std::exchange(recording_, recorder_.on()) && !recorder_.on()) {
+    spdlog::error("msg=\"recording ended\" why={:?}", recorder_.fault());
+  }
 }
 
 void Service::answer(const std::vector<Prober::Answer>& answers) {

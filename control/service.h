@@ -84,6 +84,7 @@ class Service {
   int epoll_ = -1;
   Time now_;  // of this turn, or command
   bool stopping_ = false;
+  bool recording_ = false;  // as of the last turn
 };
 
 }  // namespace margay::control

@@ -9,6 +9,7 @@
 
 #include "control/agent/agent_state.h"
 #include "control/durable_file.h"
+#include "control/sender_config.h"
 
 namespace margay::control {
 namespace {
@@ -16,21 +17,6 @@ namespace {
 constexpr char kState[] = "c-sma-state";
 
 std::string state_path(const SiteSpec& spec) { return spec.state_directory + "/c-sma"; }
-
-northbound::SenderConfig sender_config(const CSmaSpec& spec, const CpsTarget& target) {
-  const c_sma::UpdateConfig& u = spec.core.updates;
-  northbound::SenderConfig config;
-  config.identity = spec.core.identity;
-  config.c_ps = target.identity;
-  config.cs_ids = target.cs_ids;
-  config.heartbeat = u.heartbeat;
-  config.minimum_interval = u.minimum_interval;
-  config.rate = u.rate;
-  config.critical = u.critical;
-  config.backoff_initial = u.backoff_initial;
-  config.backoff_max = u.backoff_max;
-  return config;
-}
 
 // A state that cannot be read is no reason to stand still: then it is as at the first start.
 c_sma::SavedState saved_state(const SiteSpec& spec) {
@@ -51,7 +37,9 @@ std::string_view name_of_state(const std::optional<northbound::SourceState>& sta
 
 Result<std::unique_ptr<Agent>> Agent::make(const SiteSpec& spec, Outside outside, uint64_t seed, int epoll, Time now) {
   const uint64_t epoch = EpochStore(spec.state_directory, "c-sma-epoch").next(now.unix_ms);
-  std::unique_ptr<Agent> agent(new Agent(spec, saved_state(spec), epoch, std::move(outside), seed, epoll, now));
+  const c_sma::SavedState saved = saved_state(spec);
+  outside.recorder.begin_c_sma({spec.c_sma->core, saved, epoch}, now);
+  std::unique_ptr<Agent> agent(new Agent(spec, saved, epoch, std::move(outside), seed, epoll, now));
   if (auto opened = agent->open(spec, now); !opened) return opened.error();
   spdlog::info("msg=\"C-SMA begins\" identity={:?} listen={} scis={} c_ps={} epoch={}", spec.c_sma->core.identity,
                spec.c_sma->listen.empty() ? "none" : spec.c_sma->listen, spec.c_sma->core.accept.size(),
@@ -110,7 +98,7 @@ Result<void> Agent::open(const SiteSpec& spec, Time now) {
 Result<Agent::Links> Agent::links_for(const CSmaSpec& spec, Time now) const {
   Links links;
   for (const CpsTarget& target : spec.c_ps) {
-    auto link = CpsLink::open(target, sender_config(spec, target), credentials_, *sealer_,
+    auto link = CpsLink::open(target, sender_config(spec.core, target.identity, target.cs_ids), credentials_, *sealer_,
                               seed_ ^ std::hash<std::string>{}(target.identity), epoll_, now.monotonic);
     if (!link) return in("c_sma.c_ps", link.error());
     links.push_back(std::move(*link));
@@ -128,7 +116,9 @@ void Agent::tell(const c_sma::Event& event, Time now) {
   while (!waiting_.empty()) {
     const c_sma::Event next = std::move(waiting_.front());
     waiting_.pop_front();
+    outside_.recorder.event(spec_.core.identity, next, now);
     for (const c_sma::Action& action : core_.handle(next, now)) {
+      outside_.recorder.action(spec_.core.identity, action, now);
       std::visit([&](const auto& a) { perform(a, now); }, action);
     }
   }

@@ -24,6 +24,7 @@
 #include "control/c_sma/c_sma.h"
 #include "control/epoch_store.h"
 #include "control/northbound/core/row_store.h"
+#include "control/record/recorder.h"
 #include "control/site_reader.h"
 
 namespace margay::control {
@@ -38,6 +39,7 @@ class Agent {
   struct Outside {
     std::function<void(const std::string& csci_id)> pull;  // an SCI of this process is to report now
     Puller::Ask ask;
+    Recorder& recorder;  // of what the core is told and wants; outlives the Agent
   };
   // Errors name the key of the site file.
   static Result<std::unique_ptr<Agent>> make(const SiteSpec& spec, Outside outside, uint64_t seed, int epoll, Time now);

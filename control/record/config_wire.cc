@@ -136,27 +136,14 @@ ComputingTimeConfig take(WireReader& reader, const v1::ComputingTimeConfig& in) 
   return config;
 }
 
-void put(const TokenRate& rate, v1::TokenRate& out) {
-  control::put(rate.spacing, *out.mutable_spacing());
-  out.set_burst(rate.burst);
-}
-
-void take(WireReader& reader, const v1::TokenRate& in, TokenRate& rate) {
-  constexpr uint32_t kBurstMax = 1'000'000;
-  constexpr Nanoseconds kSpacingMax = 10'000 * kSecond;  // so that a whole bucket fits into 64 bits
-  if (in.has_spacing()) rate.spacing = reader.duration("spacing", in.spacing(), 1);
-  if (rate.spacing > kSpacingMax) reader.fail("spacing", "at most 10000s");
-  if (in.has_burst()) rate.burst = reader.integer("burst", in.burst(), 1, kBurstMax);
-}
-
 void put(const ReportConfig& config, v1::ReportConfig& out) {
   const auto& [interval, gas_change, gas_absolute, computing_time_change, rate, critical] = config;
   control::put(interval, *out.mutable_interval());
   out.set_gas_change(gas_change.value());
   out.set_gas_absolute(gas_absolute);
   out.set_computing_time_change(computing_time_change.value());
-  put(rate, *out.mutable_rate());
-  put(critical, *out.mutable_critical());
+  control::put(rate, *out.mutable_rate());
+  control::put(critical, *out.mutable_critical());
 }
 
 ReportConfig take(WireReader& reader, const v1::ReportConfig& in) {
@@ -167,8 +154,8 @@ ReportConfig take(WireReader& reader, const v1::ReportConfig& in) {
   if (in.has_computing_time_change()) {
     config.computing_time_change = reader.share("computing_time_change", in.computing_time_change(), kShareMax);
   }
-  if (in.has_rate()) take(reader, in.rate(), config.rate);
-  if (in.has_critical()) take(reader, in.critical(), config.critical);
+  if (in.has_rate()) control::take(reader, in.rate(), config.rate);
+  if (in.has_critical()) control::take(reader, in.critical(), config.critical);
   return config;
 }
 

@@ -165,7 +165,7 @@ ConfigChanged take(WireReader& reader, const v1::ConfigChanged& in) {
 }
 
 void take(WireReader& reader, const v1::Record& record, Event& out) {
-  switch (record.what_case()) {
+  switch (static_cast<int>(record.what_case())) {
     case v1::Record::kCheckResult:
       out.emplace<CheckResult>(take(reader, record.check_result()));
       break;
@@ -199,15 +199,8 @@ void take(WireReader& reader, const v1::Record& record, Event& out) {
     case v1::Record::kTick:
       out.emplace<Tick>();
       break;
-    case v1::Record::kStart:
-    case v1::Record::kAnswers:
-    case v1::Record::kProbeRequest:
-    case v1::Record::kScrapeRequest:
-    case v1::Record::kTableChanged:
-    case v1::Record::kTransition:
-    case v1::Record::kReport:
-    case v1::Record::WHAT_NOT_SET:
-      reader.fail("what", "an event");
+    default:
+      reader.fail("what", "an event of an SCI");
   }
 }
 
@@ -256,11 +249,6 @@ Result<Time> time_of(const v1::Record& record) {
   const Time time{reader.duration("at", record.at()), unix_ms_of(record.wall())};
   if (!reader.fault().empty()) return Error{reader.fault()};
   return time;
-}
-
-bool holds_event(const v1::Record& record) {
-  const auto what = record.what_case();
-  return what >= v1::Record::kCheckResult && what <= v1::Record::kTick;
 }
 
 Result<void> event_of(const v1::Record& record, Event& out) {

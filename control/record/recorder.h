@@ -2,7 +2,7 @@
 #pragma once
 
 // Writes what the cores are told and what they want into a file, a Record a line (proto/margay/v1/sci_events.proto),
-// for `margay-control replay`. One thread. Only a recording from the start of an Sci can be replayed to the same
+// for `margay-control replay`. One thread. Only a recording from the start of a core can be replayed to the same
 // actions.
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "common/line_file.h"
 #include "common/result.h"
+#include "control/record/c_sma_wire.h"
 #include "control/record/wire.h"
 
 namespace margay::control {
@@ -28,9 +29,14 @@ class Recorder {
   void begin(const Beginning& beginning, Time at);
   void event(const std::string& csci_id, const Event& event, Time at);
   void action(const std::string& csci_id, const Action& action, Time at);
+  // Of a C-SMA, by its identity.
+  void begin_c_sma(const CSmaBeginning& beginning, Time at);
+  void event(const std::string& c_sma, const c_sma::Event& event, Time at);
+  void action(const std::string& c_sma, const c_sma::Action& action, Time at);
 
  private:
-  void write(const std::string& csci_id, v1::Record& record);
+  template <class Value>
+  void write(const Value& value, Time at, const std::string& csci_id, const std::string& c_sma);
 
   LineFile file_;
 };

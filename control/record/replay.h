@@ -5,72 +5,58 @@
 // clock. Same stream, same actions, byte for byte. One thread; reads no clock.
 //
 // A recording is replayed as it is: events in, actions out, its own actions passed over. In a stream written by hand
-// (a Start without ticks_recorded) whatever is due between two lines gets its Tick in its own time, and instances
-// that have Answers answer their probes and scrapes. What is due at the time of a line comes before that line. A line
-// without `wall` leaves the wall clock going on.
+// (a start without ticks_recorded) whatever is due between two lines gets its Tick in its own time, and what stands in
+// for the world answers. What is due at the time of a line comes before that line. A line without `wall` leaves the
+// wall clock going on.
 
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "control/c_sma/config.h"
+#include "control/record/machine.h"
 #include "control/record/wire.h"
 
 namespace margay::control {
 
-struct Answering {
-  std::optional<Outcome> liveness, readiness;  // absent: not answered
-  Nanoseconds latency = 0;
-  std::string detail;
-  std::vector<Sample> samples;  // none: the scrape fails
+// Configurations of starts that have none.
+struct ReplaySite {
+  std::vector<SciSpec> scis = {};
+  std::optional<c_sma::CSmaConfig> c_sma = {};
 };
 
 class Replay {
  public:
-  struct Counts {
-    uint64_t records = 0, events = 0, actions = 0;
-  };
-  // Takes a line without its end.
-  using Sink = std::function<void(std::string_view)>;
+  using Counts = Tape::Counts;
+  using Sink = Tape::Sink;
 
-  // `site` is the configuration of Starts that have none.
-  Replay(std::vector<SciSpec> site, Sink sink);
+  Replay(ReplaySite site, Sink sink) : site_(std::move(site)), tape_(std::move(sink)) {}
 
   Result<void> line(std::string_view json);
-  const Counts& counts() const { return counts_; }
+  const Counts& counts() const { return tape_.counts; }
 
  private:
-  struct Machine {
-    Machine(const Beginning& b, Nanoseconds now, bool recorded)
-        : sci(b.config, b.seed, b.epoch, b.known, now), ticks_recorded(recorded) {}
-    Nanoseconds next_due() const;
+  using Key = std::pair<bool, std::string>;  // whether it is a C-SMA, and its CSCI-ID or identity
 
-    Sci sci;
-    bool ticks_recorded;
-    std::map<std::string, Answering> answering = {};  // by SI-ID
-    std::multimap<Nanoseconds, Event> coming = {};    // answers under way
-  };
-
-  Result<void> start(const v1::Record& record, Time at);
-  Result<void> answer_from_now_on(const v1::Record& record, Machine& machine);
+  Result<void> start(const Key& key, const v1::Record& record, Time at);
+  Result<std::unique_ptr<Machine>> make(const Key& key, const v1::Record& record, Time at);
   void run_until(Nanoseconds end);
-  void handle(const std::string& csci_id, Machine& machine, const Event& event);
-  void answer(Machine& machine, const Action& action);
-  const SciSpec* site_spec(const std::string& csci_id) const;
+  void set_clock(const v1::Record& record, Time at);
   Time now() const;
 
-  std::vector<SciSpec> site_;
-  Sink sink_;
-  Counts counts_;
-  std::map<std::string, Machine> machines_;  // by CSCI-ID
+  ReplaySite site_;
+  Tape tape_;
+  std::map<Key, std::unique_ptr<Machine>> machines_;
   Nanoseconds now_ = 0;
   int64_t wall_less_monotonic_ms_ = 0;
 };
 
 // Line by line; the error names the file and line. `out` is overwritten, and holds the actions until then.
-Result<Replay::Counts> replay_file(const std::string& in, const std::string& out, std::vector<SciSpec> site);
+Result<Replay::Counts> replay_file(const std::string& in, const std::string& out, ReplaySite site);
 
 }  // namespace margay::control

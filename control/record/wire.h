@@ -54,7 +54,6 @@ Result<Time> time_of(const v1::Record& record);
 Result<SciSpec> config_of(const v1::SciConfig& config);
 // The configuration of a Start that has none is `otherwise`; nullptr: that is an error.
 Result<Beginning> beginning_of(const v1::Start& start, const SciSpec* otherwise);
-bool holds_event(const v1::Record& record);
 Result<void> event_of(const v1::Record& record, Event& out);
 
 // Protobuf's JSON mapping on one line, without its end, by the names of the .proto files.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "margay/v1/sci_config.pb.h"
+
 namespace margay::control {
 namespace {
 
@@ -35,6 +37,19 @@ std::string utf8(const std::string& text) {
   const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
   if (ascii) return text;
   return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
+
+void put(const TokenRate& rate, v1::TokenRate& out) {
+  control::put(rate.spacing, *out.mutable_spacing());
+  out.set_burst(rate.burst);
+}
+
+void take(WireReader& reader, const v1::TokenRate& in, TokenRate& rate) {
+  constexpr uint32_t kBurstMax = 1'000'000;
+  constexpr Nanoseconds kSpacingMax = 10'000 * kSecond;  // so that a whole bucket fits into 64 bits
+  if (in.has_spacing()) rate.spacing = reader.duration("spacing", in.spacing(), 1);
+  if (rate.spacing > kSpacingMax) reader.fail("spacing", "at most 10000s");
+  if (in.has_burst()) rate.burst = reader.integer("burst", in.burst(), 1, kBurstMax);
 }
 
 Nanoseconds WireReader::duration(std::string_view field, const google::protobuf::Duration& value, Nanoseconds min) {

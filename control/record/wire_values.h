@@ -12,12 +12,14 @@
 #include <string_view>
 
 #include "common/share.h"
+#include "common/token_bucket.h"
 #include "common/units.h"
 #include "control/sci/metrics.h"
 
 namespace margay::v1 {
 class Sample;
-}
+class TokenRate;
+}  // namespace margay::v1
 namespace margay::control {
 
 // An enum value of the core is one less than that of the message, whose 0 is UNSPECIFIED.
@@ -42,7 +44,11 @@ void take_if(bool present, T value, std::optional<T>& out) {
   if (present) out = value;
 }
 
+void put(const TokenRate& rate, v1::TokenRate& out);
+
 class WireReader;
+// What is absent stays as it is.
+void take(WireReader& reader, const v1::TokenRate& in, TokenRate& rate);
 Sample take_sample(WireReader& reader, const v1::Sample& in);
 
 // Reads fields of messages and keeps what was wrong with the first that was.

@@ -123,9 +123,9 @@ class CSmaAlone(SystemCase):
                      f'cs_ids: [{cs_ids}]}}\n')
         return text + ''.join(f'  {line}\n' for line in lines)
 
-    def start_c_sma(self, name='c-sma', under=(), **kwargs):
+    def start_c_sma(self, name='c-sma', under=(), arguments=(), **kwargs):
         pathlib.Path(self.site_file).write_text(self.c_sma_text(**kwargs))
-        self.c_sma = Control(self.net, self.here, self.site_file, name, under, namespace='c-sma')
+        self.c_sma = Control(self.net, self.here, self.site_file, name, under, namespace='c-sma', arguments=arguments)
         self.addCleanup(self.c_sma.kill)
         return self.c_sma
 

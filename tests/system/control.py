@@ -13,15 +13,15 @@ PROGRAM = BUILD / 'control' / 'margay-control'
 
 class Control(Commands):
     """Starts with a site file that is there, and waits until it takes commands. `under`: words before the program's
-    name, such as `env` and what it sets."""
+    name, such as `env` and what it sets; `arguments`: more of its own."""
 
-    def __init__(self, net, folder, site, name='control', under=(), namespace='sci'):
+    def __init__(self, net, folder, site, name='control', under=(), namespace='sci', arguments=()):
         self.net, self.site = net, site
         self.socket, self.reports_file = f'{folder}/control.sock', f'{folder}/reports'
         self.log = f'{folder}/{name}.log'
         with open(self.log, 'w') as log:
-            self.process = net.start(namespace, *under, PROGRAM, '--config', site, stdin=subprocess.DEVNULL, stdout=log,
-                                     stderr=log)
+            self.process = net.start(namespace, *under, PROGRAM, '--config', site, *arguments, stdin=subprocess.DEVNULL,
+                                     stdout=log, stderr=log)
         for _ in range(300):
             if self.process.poll() is not None:
                 raise RuntimeError(f'margay-control ended with status {self.process.returncode}:\n{self.log_text()}')

@@ -34,7 +34,7 @@ class ReplayFile : public testing::Test {
     for (const std::string& path : {in, out}) std::remove(path.c_str());
   }
   void given(const std::string& text) { std::ofstream(in) << text; }
-  std::string fault(std::vector<SciSpec> site = {}) {
+  std::string fault(ReplaySite site = {}) {
     const auto done = replay_file(in, out, std::move(site));
     return done ? "" : done.error().message;
   }
@@ -150,7 +150,7 @@ TEST_F(ReplayFile, AStartWithoutAConfigTakesTheSitesOwn) {
   given(R"({"csci_id":"192.0.2.10:80","at":"1s","start":{}})"
         "\n" +
         tick("2s", "192.0.2.10:80"));
-  EXPECT_EQ(fault({test::two_instances()}), "");
+  EXPECT_EQ(fault({.scis = {test::two_instances()}}), "");
   EXPECT_NE(margay::test::file_text(out).find(R"("si_id":"si-2")"), std::string::npos);
 }
 

@@ -155,7 +155,6 @@ TEST(Wire, AnEventComesBackFromItsLine) {
     const auto result = event_of(read, heard);
     ASSERT_TRUE(result) << result.error().message << "\n" << json_line(record);
     ASSERT_EQ(heard, told) << json_line(record);
-    ASSERT_TRUE(holds_event(read));
     const auto time = time_of(read);
     ASSERT_TRUE(time);
     ASSERT_EQ(time->monotonic, at.monotonic);
@@ -220,8 +219,8 @@ TEST(Wire, RefusesByTheField) {
       {R"({"tick":{}})", "at: expected a time such as 12.5s"},
       {R"({"at":"-1s","tick":{}})", "at: expected a time of 0s to 1000000000s"},
       {R"({"at":"1000000001s","tick":{}})", "at: expected a time of 0s to 1000000000s"},
-      {R"({"at":"1s"})", "what: expected an event"},
-      {R"({"at":"1s","transition":{}})", "what: expected an event"},
+      {R"({"at":"1s"})", "what: expected an event of an SCI"},
+      {R"({"at":"1s","transition":{}})", "what: expected an event of an SCI"},
       {R"({"at":"1s","check_result":{"si_id":"a"}})", "kind: expected one of its words"},
       {R"({"at":"1s","check_result":{"kind":7,"outcome":1}})", "kind: expected one of its words"},
       {R"({"at":"1s","config_changed":{}})",
