@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of tests/scenarios/: NAME.jsonl goes through replay, NAME.expected says what must come out. There a line
-// that begins with # is a comment; any other is a JSON object:
+// The files of tests/scenarios/, an SCI's, and of tests/scenarios/c_sma/: NAME.jsonl goes through replay, NAME.expected
+// says what must come out. There a line that begins with # is a comment; any other is a JSON object:
 //   {"at": T, KIND: {...}}               an action of that kind at that time; T may be [from, to]
 //   {"after": T, "of": NAME, KIND: ...}  so long after the line of that name, or else after the line before
-//   "name": N                            names the line;  "csci_id": of whom
+//   "name": N                            names the line;  "csci_id" or "c_sma": of whom
 //   {"kinds": [KIND...]}                 these are looked at, too
-// The actions of each kind that a file names must be the named ones, no more and no fewer, in their order. An object
-// must have the fields that are named, with these values; null: must not be there.
+// The actions of each kind that a file names must be the named ones, no more and no fewer, in their order; messages of
+// each body to C-PSes are a kind, "sent batch". An object must have the fields that are named, with these values; null:
+// must not be there.
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
@@ -65,12 +66,20 @@ bool covers(const Json& expected, const Json& actual) {
   });
 }
 
-const std::set<std::string> kWords = {"at", "after", "of", "name", "csci_id", "kinds"};
-std::string kind_of(const Json& line) {
+const std::set<std::string> kWords = {"at", "after", "of", "name", "csci_id", "c_sma", "kinds"};
+std::string field_of(const Json& line) {
   for (const auto& [key, value] : line.items()) {
     if (!kWords.contains(key) && key != "wall") return key;
   }
   return {};
+}
+std::string kind_of(const Json& line) {
+  const std::string field = field_of(line);
+  if (field != "sent") return field;
+  for (const auto& [key, value] : line["sent"]["message"].items()) {
+    if (key != "header") return "sent " + key;
+  }
+  return field;
 }
 
 class Judge {
@@ -84,13 +93,15 @@ class Judge {
       for (const auto& kind : line["kinds"]) next_[kind];
       return;
     }
-    const std::string kind = kind_of(line);
+    const std::string kind = kind_of(line), field = field_of(line);
     size_t& next = next_[kind];
     ASSERT_LT(next, actions_[kind].size()) << "no more of this kind: " << line;
     const Json& action = actions_[kind][next++];
     const int64_t at = time_in(action["at"]);
-    EXPECT_TRUE(covers(line[kind], action[kind])) << "expected " << line << "\ngot      " << action;
-    EXPECT_TRUE(!line.contains("csci_id") || line["csci_id"] == action["csci_id"]) << line << "\ngot      " << action;
+    EXPECT_TRUE(covers(line[field], action[field])) << "expected " << line << "\ngot      " << action;
+    for (const char* who : {"csci_id", "c_sma"}) {
+      EXPECT_TRUE(!line.contains(who) || line[who] == action[who]) << line << "\ngot      " << action;
+    }
     const bool relative = line.contains("after");
     const Json& when = relative ? line["after"] : line["at"];
     const int64_t base = !relative ? 0 : line.contains("of") ? named_.at(line["of"].get<std::string>()) : before_;
@@ -146,7 +157,10 @@ std::string with_jumping_clock(const std::string& line, size_t number) {
   return json_line(record);
 }
 
-TEST_P(Scenario, AWallClockThatJumpsByAnHourMovesStampsAlone) {
+// A C-SMA looks at time stamps: there it is no matter of course.
+class SciScenario : public Scenario {};
+
+TEST_P(SciScenario, AWallClockThatJumpsByAnHourMovesStampsAlone) {
   std::vector<std::string> jumping = input;
   for (size_t i = 1; i < jumping.size(); ++i) jumping[i] = with_jumping_clock(jumping[i], i);
   std::vector<Json> expected = replayed(input), actual = replayed(jumping);
@@ -157,16 +171,21 @@ TEST_P(Scenario, AWallClockThatJumpsByAnHourMovesStampsAlone) {
   EXPECT_EQ(expected, actual);
 }
 
-std::vector<std::string> scenarios() {
+// Their names, with that of the folder.
+std::vector<std::string> scenarios(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& file : std::filesystem::directory_iterator(MARGAY_SCENARIOS)) {
-    if (file.path().extension() == ".jsonl") names.push_back(file.path().stem());
+  for (const auto& file : std::filesystem::directory_iterator(MARGAY_SCENARIOS + ("/" + folder))) {
+    if (file.path().extension() == ".jsonl") names.push_back(folder + file.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Files, Scenario, testing::ValuesIn(scenarios()),
-                         [](const auto& param) { return param.param; });
+std::string name_of_file(const testing::TestParamInfo<std::string>& info) {
+  return info.param.substr(info.param.find('/') + 1);
+}
+INSTANTIATE_TEST_SUITE_P(Files, Scenario, testing::ValuesIn(scenarios("")), name_of_file);
+INSTANTIATE_TEST_SUITE_P(Files, SciScenario, testing::ValuesIn(scenarios("")), name_of_file);
+INSTANTIATE_TEST_SUITE_P(CSma, Scenario, testing::ValuesIn(scenarios("c_sma/")), name_of_file);
 
 TEST(Scenarios, TheJudgeSeesWhatIsWrong) {
   const Json actual = {{"a", 1}, {"b", {{"c", "x"}, {"d", {1, 2}}}}};
