@@ -89,7 +89,7 @@ class Idle(CSmaAlone):
 
 
 class ReadsNothing(CSmaAlone):
-    SCIS, RATE = 50, 600
+    SCIS, RATE = 50, 400
     SECONDS = int(os.environ.get('MARGAY_MUTE_SECONDS', 25))
     FLAT = 1500             # KiB
     OTHERS = [csci_id(n) for n in range(SCIS)]
