@@ -18,9 +18,7 @@ static_assert(enum_to_wire<v1::Stale>(Stale::kDecay) == v1::STALE_DECAY);
 static_assert(enum_to_wire<v1::Aggregate>(Aggregate::kP95) == v1::AGGREGATE_P95);
 static_assert(enum_to_wire<v1::Advertise>(Advertise::kBoth) == v1::ADVERTISE_BOTH);
 
-constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
 constexpr uint32_t kEntriesMax = 10'000'000;  // as in the site file
-constexpr double kShareMax = 4;
 constexpr size_t kIdBytesMax = 255;
 
 // ---- into messages

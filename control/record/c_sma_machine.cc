@@ -10,7 +10,7 @@
 namespace margay::control {
 namespace {
 
-bool holds_action(const v1::Record& record) { return record.what_case() >= v1::Record::kCommit; }
+bool is_c_sma_action(const v1::Record& record) { return record.what_case() >= v1::Record::kCommit; }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void CSmaMachine::run(Time now) {
 Result<void> CSmaMachine::take(const v1::Record& record, Time now) {
   if (record.has_c_ps()) return take_c_ps(record.c_ps(), now);
   if (record.has_c_ps_says()) return take_words(record.c_ps_says(), now);
-  if (holds_action(record)) return {};
+  if (is_c_sma_action(record)) return {};
   v1::Record whole = record;
   if (!ticks_recorded_ && record.has_report_received()) {
     fill_in(*whole.mutable_report_received()->mutable_report(), now);

@@ -13,9 +13,6 @@ static_assert(enum_to_wire<v1::Recovery>(Recovery::kDirect) == v1::RECOVERY_DIRE
 static_assert(enum_to_wire<v1::ComputingTimeMethod>(ComputingTimeMethod::kDynamic) ==
               v1::COMPUTING_TIME_METHOD_DYNAMIC);
 
-constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
-constexpr double kShareMax = 4;
-
 void put(const ProbeConfig& probe, v1::ProbeConfig& out) {
   const auto& [http, interval, timeout, fall, rise] = probe;
   out.set_http(utf8(http));

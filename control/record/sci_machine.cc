@@ -14,7 +14,7 @@ std::optional<Outcome> take_outcome(WireReader& reader, v1::Outcome outcome) {
   return reader.enumerated("outcome", outcome, Outcome::kError);
 }
 
-bool holds_action(const v1::Record& record) {
+bool is_sci_action(const v1::Record& record) {
   const auto what = record.what_case();
   return what >= v1::Record::kProbeRequest && what <= v1::Record::kReport;
 }
@@ -37,7 +37,7 @@ void SciMachine::run(Time now) {
 
 Result<void> SciMachine::take(const v1::Record& record, Time now) {
   if (record.has_answers()) return answer_from_now_on(record.answers());
-  if (holds_action(record)) return {};
+  if (is_sci_action(record)) return {};
   Event event;
   if (const auto read = event_of(record, event); !read) return read;
   handle(event, now);

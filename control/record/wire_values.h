@@ -7,6 +7,7 @@
 #include <google/protobuf/timestamp.pb.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ void take_if(bool present, T value, std::optional<T>& out) {
 }
 
 void put(const TokenRate& rate, v1::TokenRate& out);
+
+inline constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();  // a count may be
+inline constexpr double kShareMax = 4;                                  // as in the site file
 
 class WireReader;
 // What is absent stays as it is.
