@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configurations, events and states of a C-SMA as lines and back; a recorded run replayed; lines that are wrong.
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,29 +13,26 @@
 #include "margay/v1/sci_events.pb.h"
 #include "tests/support/seed.h"
 #include "tests/unit/control/c_sma/c_sma_rig.h"
+#include "tests/unit/control/random_values.h"
+#include "tests/unit/control/record_json.h"
 
 namespace margay::control {
 namespace {
 
+using margay::test::any;
+using margay::test::maybe;
+using margay::test::name;
+using margay::test::number;
 using margay::test::Random;
+using margay::test::share;
+using margay::test::through_json;
+using margay::test::time_from;
 using namespace c_sma;
 using c_sma::test::kUnix;
-using c_sma::test::report_of;
 using c_sma::test::Said;
 using c_sma::test::sci;
 
-template <class E>
-E any(Random& r, E last) {
-  return static_cast<E>(r.below(static_cast<uint64_t>(last) + 1));
-}
-template <class T>
-std::optional<T> maybe(Random& r, T value) {
-  return r.one_in(2) ? std::optional(value) : std::nullopt;
-}
-Nanoseconds span(Random& r) { return 1 + r.next() % (100'000 * kSecond); }
-Share share(Random& r, uint32_t max) { return Share{r.below(max * 1000 + 1) / 1000.0}; }
-uint32_t number(Random& r) { return static_cast<uint32_t>(r.next()); }
-std::string name(Random& r) { return "n" + std::to_string(r.below(1000)) + " \"\xc3\xa9\\"; }
+Nanoseconds span(Random& r) { return time_from(r, 1); }
 
 CSmaConfig any_config(Random& r) {
   CSmaConfig c{.identity = name(r), .accept = {{"a " + name(r), name(r), maybe(r, number(r))}, {"b", "ARS"}}};
@@ -93,7 +89,8 @@ SavedState any_state(Random& r) {
 c_sma::Event any_event(Random& r) {
   switch (r.below(11)) {
     case 0: {
-      Report report = report_of("a", "ARS", r.next(), {.gas = number(r), .price = maybe(r, number(r))}, kUnix + 1);
+      Report report =
+          c_sma::test::report_of("a", "ARS", r.next(), {.gas = number(r), .price = maybe(r, number(r))}, kUnix + 1);
       report.reasons = {Trigger::kHealth, Trigger::kAdmin};
       report.trigger = Trigger::kAdmin;
       report.state.instances = {{"si", HealthState::kUnknown, Admin::kDraining, 3, 4}};
@@ -122,12 +119,6 @@ c_sma::Event any_event(Random& r) {
     default:
       return c_sma::Tick{};
   }
-}
-
-v1::Record through_json(const v1::Record& record) {
-  v1::Record read;
-  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json_line(record), &read).ok()) << json_line(record);
-  return read;
 }
 
 TEST(CSmaRecord, AnEventComesBackFromItsLine) {
@@ -224,7 +215,7 @@ class Run {
  private:
   Report next(const std::string& csci_id, Said said, int64_t unix_ms) {
     said.epoch = epoch_;
-    return report_of(csci_id, "ARS", ++sequences_[csci_id], said, unix_ms);
+    return c_sma::test::report_of(csci_id, "ARS", ++sequences_[csci_id], said, unix_ms);
   }
   void report(const std::string& csci_id) {
     Said said{.gas = r_.below(500), .computing_time = 1 + r_.below(40)};
@@ -258,7 +249,7 @@ class Run {
       std::make_shared<const Peer>(Peer{.identity = "this process", .names = {}, .co_located = true});
 };
 
-std::string record_a_run(const std::string& path, uint64_t seed) {
+std::string record_a_c_sma(const std::string& path, uint64_t seed) {
   Run run(path, seed);
   for (uint64_t epoch = 3; epoch < 5; ++epoch) {
     run.begin(epoch);
@@ -271,7 +262,7 @@ std::string record_a_run(const std::string& path, uint64_t seed) {
 TEST_F(CSmaReplay, ARecordingComesOutAsItWas) {
   const uint64_t seed = margay::test::test_seed();
   SCOPED_TRACE(margay::test::seed_text(seed));
-  const std::string actions = record_a_run(in, seed);
+  const std::string actions = record_a_c_sma(in, seed);
   EXPECT_EQ(fault(), "");
   ASSERT_GT(std::count(actions.begin(), actions.end(), '\n'), 1000);
   EXPECT_TRUE(read(out) == actions) << "the actions differ";
@@ -283,7 +274,7 @@ TEST_F(CSmaReplay, ARecordingComesOutAsItWas) {
 
 // Wherever it is cut off, there is one line about it, or nothing is missing but the rest.
 TEST_F(CSmaReplay, ARecordingThatIsCutOff) {
-  record_a_run(in, 1);
+  record_a_c_sma(in, 1);
   const std::string whole = read(in).substr(0, 12'000);
   for (size_t bytes = 1; bytes < whole.size(); bytes += 61) {
     given(whole.substr(0, bytes));
@@ -294,7 +285,7 @@ TEST_F(CSmaReplay, ARecordingThatIsCutOff) {
   }
 }
 
-const std::string kStart =
+const std::string kBegun =
     R"({"c_sma":"x","at":"10s","c_sma_start":{"config":{"accept":[{"csci_id":"a","cs_id":"A"}]}}})"
     "\n";
 std::string line(const std::string& what) { return R"({"c_sma":"x","at":"11s",)" + what + "}\n"; }
@@ -303,7 +294,7 @@ TEST_F(CSmaReplay, AWrongLineIsOneErrorWithItsNumber) {
   const auto start = [](const std::string& config) {
     return R"({"c_sma":"x","at":"1s","c_sma_start":{"config":)" + config + "}}\n";
   };
-  const std::string c_ps = kStart + line(R"("c_ps":{"identity":"p","cs_ids":["A"]})");
+  const std::string c_ps = kBegun + line(R"("c_ps":{"identity":"p","cs_ids":["A"]})");
   const std::pair<std::string, std::string> kRows[] = {
       {line(R"("tick":{})"), ":1: `x` has no start before this"},
       {R"({"c_sma":"x","at":"1s","c_sma_start":{}})", ":1: c_sma_start has no config, and no site file says one"},
@@ -314,13 +305,13 @@ TEST_F(CSmaReplay, AWrongLineIsOneErrorWithItsNumber) {
       {start(R"({"updates":{"heartbeat":"0s"}})"), ":1: config: heartbeat: expected a time of more than 0s to"},
       {start(R"({"updates":{"backoff_max":"0.5s"}})"), ":1: config: backoff_initial: expected not above backoff_max"},
       {start(R"({"cache":{"stale":"STALE_ROTTEN"}})"), ":1: "},
-      {kStart + line(R"("check_result":{})"), ":2: what: expected an event of a C-SMA"},
-      {kStart + line(R"("start":{})"), ":2: what: expected an event of a C-SMA"},
-      {kStart + line(R"("loop_late":{"by":"-1s"})"), ":2: by: expected a time of 0s to"},
-      {kStart + line(R"("report_received":{"report":{"csci_id":"a","kind":7}})"),
+      {kBegun + line(R"("check_result":{})"), ":2: what: expected an event of a C-SMA"},
+      {kBegun + line(R"("start":{})"), ":2: what: expected an event of a C-SMA"},
+      {kBegun + line(R"("loop_late":{"by":"-1s"})"), ":2: by: expected a time of 0s to"},
+      {kBegun + line(R"("report_received":{"report":{"csci_id":"a","kind":7}})"),
        ":2: report: expected a good one, but kind: expected FULL or DELTA"},
-      {kStart + line(R"("c_ps":{})"), ":2: c_ps.identity: expected a name"},
-      {kStart + line(R"("c_ps_says":{"identity":"p"})"), ":2: c_ps_says.identity: expected one that a c_ps has named"},
+      {kBegun + line(R"("c_ps":{})"), ":2: c_ps.identity: expected a name"},
+      {kBegun + line(R"("c_ps_says":{"identity":"p"})"), ":2: c_ps_says.identity: expected one that a c_ps has named"},
       {c_ps + line(R"("c_ps_says":{"identity":"p","message":{"sync_request":{}}})"),
        ":3: c_ps_says: p: has no session"},
       {c_ps + R"({"c_sma":"x","at":"20s","c_ps_says":{"identity":"p","message":{}}})",

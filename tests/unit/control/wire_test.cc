@@ -7,26 +7,22 @@
 
 #include "margay/v1/sci_events.pb.h"
 #include "tests/support/seed.h"
+#include "tests/unit/control/random_values.h"
+#include "tests/unit/control/record_json.h"
 
 namespace margay::control {
 namespace {
 
+using margay::test::any;
+using margay::test::maybe;
+using margay::test::name;
+using margay::test::number;
 using margay::test::Random;
+using margay::test::share;
+using margay::test::through_json;
+using margay::test::time_from;
 
 // ---- random values; each field takes more than one
-
-template <class T>
-std::optional<T> maybe(Random& random, T value) {
-  return random.one_in(2) ? std::optional(value) : std::nullopt;
-}
-template <class E>
-E any(Random& random, E last) {
-  return static_cast<E>(random.below(static_cast<uint64_t>(last) + 1));
-}
-std::string name(Random& random) { return "n" + std::to_string(random.below(1000)) + " \"\xc3\xa9\\"; }
-Nanoseconds time_from(Random& random, Nanoseconds min) { return min + random.next() % (100'000 * kSecond); }
-Share share(Random& random, uint32_t max = 4) { return Share{random.below(max * 1000 + 1) / 1000.0}; }
-uint32_t number(Random& random) { return static_cast<uint32_t>(random.next()); }
 
 ProbeConfig probe(Random& r) {
   return {.http = name(r),
@@ -133,13 +129,6 @@ Event event(Random& r) {
 }
 
 // ---- there and back
-
-v1::Record through_json(const v1::Record& record) {
-  v1::Record read;
-  const auto status = google::protobuf::util::JsonStringToMessage(json_line(record), &read);
-  EXPECT_TRUE(status.ok()) << status.ToString() << "\n" << json_line(record);
-  return read;
-}
 
 TEST(Wire, AnEventComesBackFromItsLine) {
   const uint64_t seed = margay::test::test_seed();
