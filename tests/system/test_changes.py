@@ -29,6 +29,7 @@ def rss(pid):
 
 
 class Changes(SystemCase):
+    alone = True
     def setUp(self):
         self.control = f'{self.folder}/run/dataplane.sock'
         text = site_file.text(f'{self.folder}/cli.sock', (SCI, OTHER), control=self.control)

@@ -21,6 +21,7 @@ def csci_id(connection, stream):
 
 
 class CollectionLoad(CSmaAlone):
+    alone = True
     TTL, GRACE = 600, 10
     urgent = [f'10.8.0.{n}:80' for n in range(TRIGGERS)]
 
