@@ -45,7 +45,7 @@ HttpServer::Answer page_of(const PullPort::Answer& answer) {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> open_report_server(const PulledBy& by, Service& service,
-                                                       std::shared_ptr<Commands> commands) {
+                                                       const std::shared_ptr<Commands>& commands) {
   HttpServer::Tls tls;
   tls.credentials = service.pull_port()->credentials();
   tls.peers.kind = security::Kind::kCSma;

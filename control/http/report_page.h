@@ -18,6 +18,6 @@ inline constexpr HttpServer::Limits kReportLimits{.connections = 256};
 
 // REQUIRES: by.http; service.pull_port(); the service outlives it
 Result<std::unique_ptr<HttpServer>> open_report_server(const PulledBy& by, Service& service,
-                                                       std::shared_ptr<Commands> commands);
+                                                       const std::shared_ptr<Commands>& commands);
 
 }  // namespace margay::control

@@ -40,7 +40,7 @@ class Client {
   // The same with its one message, which goes out as soon as there is a connection: who answers one question may open
   // its side with the answer. REQUIRES: single
   StreamId ask(std::string message);
-  int fd() const;   // can be read: call next() until there is nothing
+  int fd() const;  // can be read: call next() until there is nothing
   std::optional<RawEvent> next();
   // False: the stream is not open, or ending. REQUIRES: WriteDone came for the message before
   bool send(StreamId id, std::string message);
