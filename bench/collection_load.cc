@@ -3,7 +3,6 @@
 // Many SCIs that report to one collection port: so many TLS connections, so many streams on each. A stream sends its
 // next report when the one before is answered. See bench/collection.
 
-#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
@@ -208,6 +207,5 @@ int main(int argc, char** argv) {
   app.add_option("--streams", options.streams, "on each connection");
   app.add_option("--seconds", options.seconds, "of reporting, once all streams stand");
   CLI11_PARSE(app, argc, argv);
-  gpr_set_log_function([](gpr_log_func_args*) {});  // tells of each server whose certificate has no host name
   return margay::bench::run(options);
 }
