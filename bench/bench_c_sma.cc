@@ -25,6 +25,7 @@
 #include "margay/v1/advertisement.pb.h"
 #include "margay/v1/envelope.pb.h"
 #include "margay/v1/report.pb.h"
+#include "tests/support/rfc8032_key.h"
 #include "tests/support/temp_folder.h"
 
 namespace margay::bench {
@@ -146,16 +147,11 @@ void report_whole(benchmark::State& state) {
   state.counters["commits"] = static_cast<double>(commits) / static_cast<double>(reports);
 }
 
-// The key of RFC 8032's first test.
-constexpr std::string_view kPrivate =
-    "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
-    "-----END PRIVATE KEY-----\n";
-
 class Keys {
  public:
   Keys() {
     const test::TempFolder folder;
-    std::ofstream(folder.path() + "/key") << kPrivate;
+    std::ofstream(folder.path() + "/key") << margay::test::kRfc8032Key;
     auto mine = security::Signer::load(folder.path() + "/key");
     if (!mine) fail(mine.error().message);
     std::ofstream(folder.path() + "/public") << mine->public_key_pem();

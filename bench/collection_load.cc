@@ -10,10 +10,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -22,6 +20,7 @@
 #include <CLI/CLI.hpp>
 
 #include "margay/v1/collection.grpc.pb.h"
+#include "tests/support/file_text.h"
 
 namespace margay::bench {
 namespace {
@@ -38,9 +37,9 @@ double seconds(Clock::duration span) { return std::chrono::duration<double>(span
 }
 
 std::string content(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) fail(file + ": cannot be read");
-  return {std::istreambuf_iterator<char>(in), {}};
+  const std::string text = test::file_text(file);
+  if (text.empty()) fail(file + ": cannot be read");
+  return text;
 }
 
 struct Shared {

@@ -7,22 +7,16 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "margay/v1/collection.grpc.pb.h"
+#include "tests/support/file_text.h"
 
 namespace margay::bench {
 namespace {
-
-std::string content(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 class Answers final : public grpc::ServerBidiReactor<v1::Report, v1::CollectionReply> {
  public:
@@ -57,6 +51,7 @@ class Collection final : public v1::Collection::CallbackService {
 // peer_collection ADDRESS CA CERTIFICATE KEY
 int main(int argc, char** argv) {
   using namespace margay::bench;
+  using namespace margay;
   if (argc != 5) {
     std::cerr << "peer_collection: expected ADDRESS CA CERTIFICATE KEY\n";
     return 2;
@@ -64,7 +59,8 @@ int main(int argc, char** argv) {
   gpr_set_log_function([](gpr_log_func_args*) {});  // tells of each caller that its certificate has no host name
   grpc::experimental::TlsServerCredentialsOptions tls(
       std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-          content(argv[2]), std::vector{grpc::experimental::IdentityKeyCertPair{content(argv[4]), content(argv[3])}}));
+          test::file_text(argv[2]),
+          std::vector{grpc::experimental::IdentityKeyCertPair{test::file_text(argv[4]), test::file_text(argv[3])}}));
   tls.watch_root_certs();
   tls.watch_identity_key_cert_pairs();
   tls.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);

@@ -8,6 +8,7 @@
 #include "control/northbound/wire/envelope.h"
 #include "control/security/signing.h"
 #include "margay/v1/envelope.pb.h"
+#include "tests/support/rfc8032_key.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/control/northbound/rig.h"
 
@@ -18,15 +19,10 @@ using test::hex;
 using test::kStart;
 using test::kUnixMs;
 
-// RFC 8032, 7.1, in PEM (RFC 8410)
-constexpr std::string_view kPrivate =
-    "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
-    "-----END PRIVATE KEY-----\n";
-
 security::Signer key() {
   const margay::test::TempFolder folder;
   const std::string name = folder.path() + "/key";
-  std::ofstream(name) << kPrivate;
+  std::ofstream(name) << margay::test::kRfc8032Key;
   auto signer = security::Signer::load(name);
   EXPECT_TRUE(signer) << (signer ? "" : signer.error().message);
   return *signer;
