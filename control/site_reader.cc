@@ -15,7 +15,6 @@
 namespace margay::control {
 namespace {
 
-constexpr size_t kPathBytesMax = 4095;
 constexpr size_t kSocketBytesMax = 107;  // sockaddr_un, with its zero
 
 constexpr Word<Role> kRoles[] = {{"sci", Role::kSci}, {"c-sma", Role::kCSma}, {"both", Role::kBoth}};

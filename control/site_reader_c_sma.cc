@@ -244,7 +244,6 @@ void read_c_sma(const Field& field, const Field& security, const std::vector<Sci
 }
 
 void read_reports_to(const Field& field, const Field& security, ReportsTo& to) {
-  constexpr size_t kPathBytesMax = 4095;
   if (require(field["address"])) read_host_port(field["address"], to.address);
   read_text(field["identity"], kIdBytesMax, to.identity);
   read_text(field["certificate"], kPathBytesMax, to.certificate);

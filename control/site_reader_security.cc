@@ -3,11 +3,11 @@
 
 #include "common/sci_config.h"
 #include "control/site_sections.h"
+#include "control/site_values.h"
 
 namespace margay::control {
 
 void read_security(const Field& field, security::SecurityConfig& out) {
-  constexpr size_t kPathBytesMax = 4095;
   if (!field.present()) return;
   for (const char* key : {"ca", "certificate", "key"}) require(field[key]);
   read_text(field["ca"], kPathBytesMax, out.ca);

@@ -17,6 +17,7 @@ namespace margay::control {
 
 inline constexpr Nanoseconds kIntervalMin = 10 * kMillisecond;
 inline constexpr Nanoseconds kIntervalMax = 24 * 3600 * kSecond;
+inline constexpr size_t kPathBytesMax = 4095;
 inline constexpr double kChangeMax = 400;  // per cent; a Share goes no further
 
 // 10 ms to a day.
