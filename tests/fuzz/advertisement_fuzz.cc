@@ -17,6 +17,7 @@
 #include "margay/v1/advertisement.pb.h"
 #include "margay/v1/envelope.pb.h"
 #include "tests/fuzz/messages.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -259,7 +260,7 @@ class World {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(advertisement) {
   World world;
   for (const test::Piece& piece : test::pieces_of(data, size)) world.take(piece);
   world.finish();

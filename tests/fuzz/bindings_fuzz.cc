@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "common/check.h"
+#include "tests/fuzz/target.h"
 #include "tests/support/kept_site.h"
 
 namespace {
@@ -33,7 +34,7 @@ void adopt(KeptSite& before, uint8_t workers) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(bindings) {
   if (size < 2) return 0;
   const uint8_t where = data[0], workers = data[1];
   const auto bytes = std::as_bytes(std::span(data + 2, size - 2));

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/check.h"
+#include "tests/fuzz/target.h"
 #include "tests/support/cli_plane.h"
 
 namespace {
@@ -60,7 +61,7 @@ void check_completion(CliPlane& cli, std::string_view line) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(cli_line) {
   CliPlane& cli = small_plane();
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   for (int lines = 0; lines < 8 && !rest.empty(); ++lines) {

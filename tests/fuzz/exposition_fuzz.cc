@@ -6,8 +6,9 @@
 
 #include "common/check.h"
 #include "control/collection/http/exposition.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(exposition) {
   const auto read = margay::control::parse_exposition({reinterpret_cast<const char*>(data), size});
   if (!read) {
     MARGAY_CHECK(read.error().message.starts_with("line "));

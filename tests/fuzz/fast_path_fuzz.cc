@@ -19,6 +19,7 @@
 #include "common/check.h"
 #include "dataplane/core/fast_path.h"
 #include "tests/fuzz/mend.h"
+#include "tests/fuzz/target.h"
 #include "tests/packet/fixture.h"
 #include "tests/support/test_arena.h"
 
@@ -298,7 +299,7 @@ class History {
 }  // namespace
 }  // namespace margay::test
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(fast_path) {
   if (size > 16384) return 0;
   const auto history = std::make_unique<margay::test::History>();
   history->play({data, size});

@@ -13,6 +13,7 @@
 #include "common/check.h"
 #include "common/fd.h"
 #include "control/http/server.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -54,7 +55,7 @@ std::string ask(std::string_view bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(http) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const std::string answer = ask(bytes);
   MARGAY_CHECK(answer.empty() || answer.starts_with("HTTP/1."));

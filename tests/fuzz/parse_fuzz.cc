@@ -9,6 +9,7 @@
 #include "common/check.h"
 #include "dataplane/core/parse.h"
 #include "tests/fuzz/mend.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -33,7 +34,7 @@ void check(const margay::dp::Parsed& p, size_t length) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(parse) {
   if (size == 0 || size > 65535) return 0;
   const bool mend = (data[0] & 1) != 0;
   const size_t length = size - 1;

@@ -9,8 +9,9 @@
 
 #include "common/check.h"
 #include "dataplane/table_record.h"
+#include "tests/fuzz/target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(recording) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());

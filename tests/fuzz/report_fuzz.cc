@@ -16,13 +16,14 @@
 #include "margay/v1/advertisement.pb.h"
 #include "margay/v1/report.pb.h"
 #include "tests/fuzz/messages.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
 using namespace margay;
 
 constexpr uint32_t kCeiling = 100;
-constexpr unsigned kMend = 0x20, kStream = 0x40, kClose = 0x80;
+constexpr unsigned kInOrder = 0x20, kStream = 0x40, kClose = 0x80;
 constexpr int64_t kUnix = 1'700'000'000'000;
 
 c_sma::CSmaConfig config() {
@@ -53,7 +54,7 @@ void written_and_read(const control::Report& report) {
   MARGAY_CHECK(first.SerializeAsString() == second.SerializeAsString());
 }
 
-class World {
+class SciWorld {
  public:
   void take(const test::Piece& piece) {
     const Nanoseconds pause = test::pause_of(piece.what);
@@ -90,7 +91,7 @@ class World {
     const auto from = peer(piece.what & 3u);
     v1::Report message;
     if (!message.ParseFromString(piece.bytes)) return c_sma::ReportUnreadable{from->identity, "", "no message", stream};
-    if ((piece.what & kMend) != 0) {
+    if ((piece.what & kInOrder) != 0) {
       message.set_sequence(++sequence_);
       control::put_unix_ms(now_.unix_ms, *message.mutable_timestamp());
     }
@@ -155,8 +156,8 @@ class World {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  World world;
+FUZZ_TARGET(report) {
+  SciWorld world;
   for (const test::Piece& piece : test::pieces_of(data, size)) world.take(piece);
   world.finish();
   return 0;

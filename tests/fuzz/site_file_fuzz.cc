@@ -11,6 +11,7 @@
 #include "common/check.h"
 #include "common/site/site_reader.h"
 #include "control/site_reader.h"
+#include "tests/fuzz/target.h"
 #include "tests/support/site_yaml.h"
 
 namespace {
@@ -31,7 +32,7 @@ bool has_place(std::string_view message) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(site_file) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto site = margay::parse_site(text, "f");
   const auto control = margay::control::parse_site(text, "f");

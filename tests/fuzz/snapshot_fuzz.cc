@@ -7,6 +7,7 @@
 
 #include "common/check.h"
 #include "dataplane/core/site_change.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -25,7 +26,7 @@ margay::dp::SiteConfig ports() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(snapshot) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
   auto snapshot = margay::shared_table::decode(bytes);
   if (!snapshot) {

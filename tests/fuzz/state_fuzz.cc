@@ -11,6 +11,7 @@
 #include "control/cps/state_wire.h"
 #include "control/northbound/wire/advertisement.h"
 #include "margay/v1/advertisement.pb.h"
+#include "tests/fuzz/target.h"
 
 namespace {
 
@@ -74,7 +75,7 @@ void of_c_ps(const std::string& bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+FUZZ_TARGET(state) {
   if (size == 0) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   data[0] == 0 ? of_c_sma(bytes) : of_c_ps(bytes);
