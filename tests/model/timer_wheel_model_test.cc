@@ -25,9 +25,9 @@ constexpr uint32_t kDeadlineMax = 120'000;  // 20 minutes
 constexpr uint32_t kHours = 3 * 360'000;
 
 // Times in the model are 64 bits wide and do not wrap; the wheel sees their lower half.
-class Simulation {
+class WheelSimulation {
  public:
-  explicit Simulation(uint64_t seed)
+  explicit WheelSimulation(uint64_t seed)
       : random_(seed),
         now_((uint64_t{1} << 32) - 1 - random_.below(200'000)),
         emptied_(now_),
@@ -131,7 +131,7 @@ TEST(TimerWheelModel, BehavesAsASortedListUnderRandomOperations) {
   SCOPED_TRACE(seed_text(seed));
   size_t popped = 0, put_back = 0;
   for (uint64_t round = 0; round < 20; ++round) {
-    Simulation simulation(seed + round);
+    WheelSimulation simulation(seed + round);
     for (int i = 0; i < 20'000; ++i) {
       simulation.step();
       if (testing::Test::HasFatalFailure()) return;

@@ -53,6 +53,16 @@ inline dp::SiteConfig small_site(size_t instances, uint32_t max_sessions,
   return site;
 }
 
+inline constexpr const char* kSci = "192.0.2.10:80";
+
+// One client of many. REQUIRES: n < 63750.
+inline std::string client(unsigned n) {
+  return "198.51." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000";
+}
+inline PacketBuilder from_client(unsigned n, unsigned flags, uint32_t seq, uint32_t ack = 0) {
+  return tcp(client(n), kSci).flags(flags).seq(seq).ack(ack).ether(kSiteRouter, kSitePort0);
+}
+
 class SmallSite {
  public:
   // With an image, bindings lie in there. REQUIRES: as many workers and flows as it has.

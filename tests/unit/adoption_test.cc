@@ -18,14 +18,6 @@ using dp::kSecond;
 using dp::LeftOut;
 using dp::Verdict;
 
-const char* const kSci = "192.0.2.10:80";
-
-std::string client(unsigned n) {
-  return "198.51." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000";
-}
-PacketBuilder from_client(unsigned n, unsigned flags, uint32_t seq, uint32_t ack = 0) {
-  return tcp(client(n), kSci).flags(flags).seq(seq).ack(ack).ether(kSiteRouter, kSitePort0);
-}
 PacketBuilder from_instance(unsigned n, dp::InstanceIndex i, unsigned flags, uint32_t seq, uint32_t ack) {
   return tcp("10.1.0." + std::to_string(11 + i) + ":8080", client(n))
       .flags(flags)

@@ -12,20 +12,11 @@ namespace {
 using dp::kSecond;
 using dp::Verdict;
 
-const char* const kSci = "192.0.2.10:80";
-
-std::string client(unsigned n) {
-  return "198.51." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000";
-}
-
-PacketBuilder from_client(unsigned n, unsigned flags, uint32_t seq, uint32_t ack = 0) {
-  return tcp(client(n), kSci).flags(flags).seq(seq).ack(ack).ether(kSiteRouter, kSitePort0);
-}
 PacketBuilder from_instance(unsigned n, unsigned flags, uint32_t seq, uint32_t ack) {
   return tcp("10.1.0.11:8080", client(n)).flags(flags).seq(seq).ack(ack).ether(mac("02:00:00:01:00:01"), kSitePort1);
 }
 
-void establish(SmallSite& site, unsigned n) {
+void handshake(SmallSite& site, unsigned n) {
   site.send(0, from_client(n, kSyn, 1000));
   site.send(1, from_instance(n, kSyn | kAck, 5000, 1001));
   site.send(0, from_client(n, kAck, 1001, 5001));
@@ -51,7 +42,7 @@ TEST(Bindings, SCI87EmbryonicEndsAfterFiveSeconds) {
 
 TEST(Bindings, SCI91PacketsExtendAnEstablishedBinding) {
   SmallSite site(small_site(1, 10));
-  establish(site, 1);
+  handshake(site, 1);
   for (int i = 0; i < 3; ++i) {
     site.pass(299 * kSecond);
     EXPECT_EQ(site.active(0), 1u);
@@ -65,7 +56,7 @@ TEST(Bindings, SCI91PacketsExtendAnEstablishedBinding) {
 // SCI-92: the slot is free once both FINs are acknowledged; the tuple is held for TIME_WAIT (60 s).
 TEST(Bindings, SCI92SlotEndsBeforeTheTuple) {
   SmallSite site(small_site(1, 10));
-  establish(site, 1);
+  handshake(site, 1);
   close_both(site, 1);
   EXPECT_EQ(site.active(0), 0u);
   EXPECT_EQ(site.ended(0, EndReason::kFin), 1u);
@@ -80,7 +71,7 @@ TEST(Bindings, SCI92SlotEndsBeforeTheTuple) {
 // l4lb facts, row 43: neither at once nor after the full timeout.
 TEST(Bindings, ResetFreesTheSlotAfterItsGrace) {
   SmallSite site(small_site(1, 10));
-  establish(site, 1);
+  handshake(site, 1);
   site.send(0, from_client(1, kRst, 1001));
   site.pass(2 * kSecond - 2 * dp::kTickLength);
   EXPECT_EQ(site.active(0), 1u);
@@ -92,7 +83,7 @@ TEST(Bindings, ResetFreesTheSlotAfterItsGrace) {
 // l4lb facts, rows 33 to 35: at once, with another slot, and the old one is not counted twice.
 TEST(Bindings, NewSynInTimeWaitBindsAnew) {
   SmallSite site(small_site(2, 10));
-  establish(site, 1);
+  handshake(site, 1);
   const auto first = site.trace.instance;
   close_both(site, 1);
   site.send(0, from_client(1, kSyn, 900000));
@@ -126,8 +117,8 @@ TEST(Bindings, SCI87UdpTimersByReply) {
 // l4lb facts, row 50: an established flow is never silently evicted; what is embryonic gives way, oldest first.
 TEST(Bindings, FullTableTransientGivesWayEstablishedNever) {
   SmallSite site(small_site(1, 1000), 4);
-  establish(site, 1);
-  establish(site, 2);
+  handshake(site, 1);
+  handshake(site, 2);
   site.send(0, from_client(3, kSyn, 1000));
   site.pass(kSecond);
   site.send(0, from_client(4, kSyn, 1000));
@@ -138,8 +129,8 @@ TEST(Bindings, FullTableTransientGivesWayEstablishedNever) {
   // Flow 3 was the one: its binding is gone, flow 4's is not.
   site.send(0, from_client(4, kSyn, 1000));
   EXPECT_FALSE(site.trace.new_binding);
-  establish(site, 4);
-  establish(site, 5);
+  handshake(site, 4);
+  handshake(site, 5);
   site.send(0, from_client(6, kSyn, 1000));
   EXPECT_EQ(site.trace.refused, Refusal::kFlowTableFull);
   EXPECT_EQ(site.active(0), 4u);
@@ -154,7 +145,7 @@ TEST(Bindings, FullTableTransientGivesWayEstablishedNever) {
 TEST(Bindings, FullTableTimeWaitGivesWayBeforeHandshakes) {
   SmallSite site(small_site(1, 1000), 4);
   for (unsigned n = 1; n <= 3; ++n) {
-    establish(site, n);
+    handshake(site, n);
     close_both(site, n);
   }
   site.send(0, from_client(4, kSyn, 1000));
@@ -184,7 +175,7 @@ TEST(Bindings, D45UnprovenFlowsHoldAtMostTheirShare) {
 // SCI-90, D-7: the limit counts over everything; a lowered one takes no session away.
 TEST(Bindings, SCI90LimitIsExactAndMayBeLowered) {
   SmallSite site(small_site(1, 6));
-  for (unsigned n = 0; n < 6; ++n) establish(site, n);
+  for (unsigned n = 0; n < 6; ++n) handshake(site, n);
   site.send(0, from_client(6, kSyn, 1000));
   EXPECT_EQ(site.trace.refused, Refusal::kNoFreeSlot);
   site.shared.set_limit(*site.table, 0, 4);
@@ -206,7 +197,7 @@ dp::Instance& instance_of(SmallSite& site, dp::InstanceIndex i) { return site.ta
 // D-33: no new flow, sessions live until the deadline; then both ends are reset and the slots come back.
 TEST(Bindings, D33DrainEndsAtItsDeadline) {
   SmallSite site(small_site(1, 10));
-  establish(site, 1);
+  handshake(site, 1);
   site.own_frames();
   instance_of(site, 0).admin = dp::Admin::kDraining;
   instance_of(site, 0).drain_deadline = dp::to_tick(site.now + 30 * kSecond);
@@ -256,7 +247,7 @@ TEST(Bindings, D22KeepLeavesSessionsAlone) {
   dp::SiteConfig config = small_site(1, 10);
   config.scis[0].on_unhealthy = OnUnhealthy::kKeep;
   SmallSite site(config);
-  establish(site, 1);
+  handshake(site, 1);
   instance_of(site, 0).health = dp::HealthState::kUnhealthy;
   site.send(0, from_client(1, kAck | kPsh, 1001, 5001));
   EXPECT_EQ(site.outcome.verdict, Verdict::kTransmit);
@@ -275,7 +266,7 @@ TEST(Bindings, D22RebindGivesTheBindingUp) {
   config.scis[0].on_unhealthy = OnUnhealthy::kRebind;
   config.scis[0].unknown_flow = UnknownFlow::kAdopt;
   SmallSite site(config);
-  establish(site, 1);
+  handshake(site, 1);
   const auto first = site.trace.instance;
   instance_of(site, first).health = dp::HealthState::kUnhealthy;
   site.send(0, from_client(1, kAck | kPsh, 1001, 5001));
@@ -290,7 +281,7 @@ TEST(Bindings, D22RebindEndsSilentSessionsSilently) {
   dp::SiteConfig config = small_site(1, 10);
   config.scis[0].on_unhealthy = OnUnhealthy::kRebind;
   SmallSite site(config);
-  establish(site, 1);
+  handshake(site, 1);
   site.own_frames();
   instance_of(site, 0).health = dp::HealthState::kUnhealthy;
   site.pass(10 * kSecond);
@@ -300,7 +291,7 @@ TEST(Bindings, D22RebindEndsSilentSessionsSilently) {
 
 TEST(Bindings, SCI58D22LostInstanceResetsTcp) {
   SmallSite site(small_site(1, 10));
-  establish(site, 1);
+  handshake(site, 1);
   site.own_frames();
   instance_of(site, 0).health = dp::HealthState::kUnhealthy;
   site.send(0, from_client(1, kAck | kPsh, 1001, 5001));
@@ -315,7 +306,7 @@ TEST(Bindings, D22D33EachEndHasItsOwnReason) {
   SmallSite site(small_site(1, 10));
   const auto ended_by = [&](const std::function<void(dp::Instance&)>& change) {
     const dp::Instance before = instance_of(site, 0);
-    establish(site, 1);
+    handshake(site, 1);
     change(instance_of(site, 0));
     site.pass(100 * dp::kMillisecond);
     instance_of(site, 0) = before;
@@ -343,7 +334,7 @@ TEST(Bindings, AuditOfManyInstancesIsSpreadOverTicks) {
   site.pass(dp::kTickLength);
   EXPECT_EQ(counters.audit_passes.get(), 1u);
   for (unsigned n = 0; n < 150; ++n) {
-    establish(site, n);
+    handshake(site, n);
     if (n >= 10) {  // round-robin: instance n has it, in any third of the comparison
       const unsigned old = n - 10;
       site.send(0, from_client(old, kFin | kAck, 1001, 5001));
@@ -363,7 +354,7 @@ TEST(Bindings, AuditOfManyInstancesIsSpreadOverTicks) {
 TEST(Bindings, AuditFindsALostSlotAndNothingElse) {
   SmallSite site(small_site(1, 5000), 2048);
   for (unsigned n = 0; n < 1500; ++n) {
-    establish(site, n);
+    handshake(site, n);
     if (n % 3 == 0) close_both(site, n);
     if (n % 7 == 0) site.pass(dp::kTickLength);
   }

@@ -10,7 +10,6 @@ namespace {
 using dp::kMillisecond;
 using dp::kSecond;
 
-const char* const kSci = "192.0.2.10:80";
 const char* const kClient = "198.51.100.7:40000";
 
 class InstanceCountersTest : public ::testing::Test {

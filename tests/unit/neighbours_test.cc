@@ -11,7 +11,7 @@ using dp::kSecond;
 using dp::Neighbours;
 using dp::Verdict;
 
-const MacAddress kInstance = mac("02:00:00:01:00:01");
+const MacAddress kInstanceMac = mac("02:00:00:01:00:01");
 
 dp::SiteConfig unresolved_site() {
   dp::SiteConfig config = small_site(1, 1000);
@@ -23,7 +23,7 @@ PacketBuilder syn(unsigned n) {
       .flags(kSyn)
       .ether(kSiteRouter, kSitePort0);
 }
-PacketBuilder answer() { return arp_reply(kInstance, "10.1.0.11", kSitePort1, "10.1.0.2"); }
+PacketBuilder answer() { return arp_reply(kInstanceMac, "10.1.0.11", kSitePort1, "10.1.0.2"); }
 
 // How many ARP requests for the instance stand in the outbox.
 size_t questions(SmallSite& site) {
@@ -57,7 +57,7 @@ TEST(Neighbours, PacketsWaitAndGoInOrder) {
   ASSERT_TRUE(site.worker().release_held(burst, *site.table, site.now));
   ASSERT_EQ(burst.count, 3u);
   for (unsigned n = 0; n < 3; ++n) {
-    const Bytes expected = syn(n).to("10.1.0.11:8080").ether(kSitePort1, kInstance).ttl(63).build();
+    const Bytes expected = syn(n).to("10.1.0.11:8080").ether(kSitePort1, kInstanceMac).ttl(63).build();
     const dp::Packet& p = burst.packets[n];
     EXPECT_EQ(hex(Bytes(p.data, p.data + p.length)), hex(expected));
     EXPECT_EQ(burst.outcomes[n].verdict, Verdict::kTransmit);
@@ -117,7 +117,7 @@ TEST(Neighbours, ConfiguredAddressesAreNeitherAskedForNorOverwritten) {
   const MacAddress liar = mac("02:00:00:00:66:66");
   site.send(1, arp_reply(liar, "10.1.0.11", kSitePort1, "10.1.0.2"));
   site.send(0, syn(0));
-  EXPECT_EQ(site.sent, syn(0).to("10.1.0.11:8080").ether(kSitePort1, kInstance).ttl(63).build());
+  EXPECT_EQ(site.sent, syn(0).to("10.1.0.11:8080").ether(kSitePort1, kInstanceMac).ttl(63).build());
 }
 
 // A flood of answers for hosts that nobody asked for takes no room.
@@ -144,7 +144,7 @@ TEST(Neighbours, ManyHostsOnLinkTakeTurns) {
   for (unsigned n = 0; n < 5000; ++n) {
     site.send(0, tcp(client(n), "192.0.2.10:80").flags(kSyn).ether(kSiteRouter, kSitePort0));
     ASSERT_EQ(site.outcome.verdict, Verdict::kTransmit);
-    site.send(1, tcp("10.1.0.11:8080", client(n)).flags(kSyn | kAck).ack(1).ether(kInstance, kSitePort1));
+    site.send(1, tcp("10.1.0.11:8080", client(n)).flags(kSyn | kAck).ack(1).ether(kInstanceMac, kSitePort1));
     (site.outcome.verdict == Verdict::kHeld ? held : refused) += 1;
     site.own_frames();
   }
@@ -166,7 +166,7 @@ TEST(Neighbours, AFullSetIsANamedDrop) {
   for (uint32_t n = 1; n < 2000; ++n) {  // scattered, so that sets fill unevenly
     const std::string client = IpAddress::v4(to_wire32(0xac10'0000u + n * n * 7919 % 0xf'fff0u)).format() + ":40000";
     site.send(0, tcp(client, "192.0.2.10:80").flags(kSyn).ether(kSiteRouter, kSitePort0));
-    site.send(1, tcp("10.1.0.11:8080", client).flags(kSyn | kAck).ack(1).ether(kInstance, kSitePort1));
+    site.send(1, tcp("10.1.0.11:8080", client).flags(kSyn | kAck).ack(1).ether(kInstanceMac, kSitePort1));
     if (site.outcome.reason == DropReason::kNeighbourTableFull) ++refused;
     site.own_frames();
   }
@@ -192,7 +192,7 @@ TEST(Neighbours, OneAnswerForAllInstancesOfAHost) {
     (n.usable() ? known : unknown) += 1;
     if (n.usable()) {
       EXPECT_EQ(n.address, ip("10.1.0.11"));
-      EXPECT_EQ(n.mac, kInstance);
+      EXPECT_EQ(n.mac, kInstanceMac);
     }
   }
   EXPECT_EQ(known, 20u);

@@ -10,14 +10,10 @@ namespace {
 
 using dp::Verdict;
 
-const char* const kSci = "192.0.2.10:80";
 constexpr unsigned kRate = 1000;  // resets and ICMP errors a second, and at once
 
-std::string client(unsigned n) {
-  return "198.51." + std::to_string(n / 250) + "." + std::to_string(n % 250 + 1) + ":40000";
-}
 PacketBuilder from_client(const PacketBuilder& p) { return p.ether(kSiteRouter, kSitePort0); }
-PacketBuilder syn(unsigned n) { return from_client(tcp(client(n), kSci).flags(kSyn).seq(1000)); }
+PacketBuilder syn_of(unsigned n) { return from_client(n, kSyn, 1000); }
 
 uint64_t drops(SmallSite& site, DropReason why) {
   return site.worker().counters().drops[static_cast<size_t>(why)].get();
@@ -66,7 +62,7 @@ TEST(Refusals, IcmpErrorsBeyondTheRateAreDrops) {
 TEST(Refusals, FlowTableFull) {
   SmallSite site(small_site(1, 1000), 4);
   for (unsigned n = 0; n < 4; ++n) {
-    site.send(0, syn(n));
+    site.send(0, syn_of(n));
     site.send(1, tcp("10.1.0.11:8080", client(n))
                      .flags(kSyn | kAck)
                      .seq(5000)
@@ -74,7 +70,7 @@ TEST(Refusals, FlowTableFull) {
                      .ether(mac("02:00:00:01:00:01"), kSitePort1));
     site.send(0, from_client(tcp(client(n), kSci).flags(kAck).seq(1001).ack(5001)));
   }
-  site.send(0, syn(9));
+  site.send(0, syn_of(9));
   EXPECT_EQ(site.outcome.verdict, Verdict::kTransmit);
   EXPECT_EQ(refused(site, Refusal::kFlowTableFull), 1u);
   EXPECT_EQ(refused_in_all(site), 1u);
@@ -88,10 +84,10 @@ TEST(Refusals, D45D46CausesOfSeveralInstances) {
   dp::SiteConfig config = small_site(2, 4, dp::Balance::kSlotBased);
   config.scis[0].instances[0].max_sessions = 0;
   SmallSite site(config);
-  for (unsigned n = 0; n < 2; ++n) site.send(0, syn(n));  // half of 4
+  for (unsigned n = 0; n < 2; ++n) site.send(0, syn_of(n));  // half of 4
   EXPECT_EQ(refused_in_all(site), 0u);
   const uint64_t before = passed_over(site, 0, Refusal::kNoFreeSlot);
-  for (unsigned n = 2; n < 5; ++n) site.send(0, syn(n));
+  for (unsigned n = 2; n < 5; ++n) site.send(0, syn_of(n));
   EXPECT_EQ(refused(site, Refusal::kProvisionalSpent), 3u);
   EXPECT_EQ(site.shared.refused(0, Refusal::kProvisionalSpent), 3u);
   EXPECT_EQ(refused_in_all(site), 3u);
@@ -100,10 +96,10 @@ TEST(Refusals, D45D46CausesOfSeveralInstances) {
   EXPECT_EQ(passed_over(site, 1, Refusal::kNoFreeSlot), 0u);
   EXPECT_EQ(site.slots(1).active, 2u);
   site.table->instances.edit(1).admin = dp::Admin::kDisabled;
-  site.send(0, syn(5));
+  site.send(0, syn_of(5));
   EXPECT_EQ(refused(site, Refusal::kNoFreeSlot), 1u);
   site.table->instances.edit(0).admin = dp::Admin::kDisabled;
-  site.send(0, syn(6));
+  site.send(0, syn_of(6));
   EXPECT_EQ(refused(site, Refusal::kNoHealthyInstance), 1u);
   EXPECT_EQ(drops_in_all(site), 0u);
 }

@@ -13,17 +13,17 @@ namespace {
 using dp::Balance;
 using dp::HealthState;
 
-PacketBuilder syn(unsigned n) {
+PacketBuilder first_packet(unsigned n) {
   const std::string from = "198." + std::to_string(18 + n / 60000) + "." + std::to_string(n / 250 % 240) + "." +
                            std::to_string(n % 250 + 1) + ":40000";
   return tcp(from, "192.0.2.10:80").flags(kSyn).seq(1).ether(kSiteRouter, kSitePort0);
 }
 
 // Opens flows and counts who took them.
-std::map<dp::InstanceIndex, unsigned> open(SmallSite& site, unsigned count, unsigned first = 0) {
+std::map<dp::InstanceIndex, unsigned> open_flows(SmallSite& site, unsigned count, unsigned first = 0) {
   std::map<dp::InstanceIndex, unsigned> taken;
   for (unsigned n = first; n < first + count; ++n) {
-    site.send(0, syn(n));
+    site.send(0, first_packet(n));
     if (site.trace.new_binding) ++taken[site.trace.instance];
   }
   return taken;
@@ -35,7 +35,7 @@ TEST(Selector, SCI77RoundRobinFollowsWeights) {
   config.scis[0].instances[2].weight = 0;
   SmallSite site(config, 2048);
   // 5 of 6 and 1 of 6; weight 0 takes nothing.
-  EXPECT_EQ(open(site, 600), (std::map<dp::InstanceIndex, unsigned>{{0, 500}, {1, 100}}));
+  EXPECT_EQ(open_flows(site, 600), (std::map<dp::InstanceIndex, unsigned>{{0, 500}, {1, 100}}));
 }
 
 // Smooth: with weights 5 and 1 the light one is never two apart from its place in a run of six.
@@ -43,16 +43,16 @@ TEST(Selector, RoundRobinIsSmooth) {
   dp::SiteConfig config = small_site(2, 10000);
   config.scis[0].instances[0].weight = 5;
   SmallSite site(config);
-  for (unsigned run = 0; run < 20; ++run) EXPECT_EQ(open(site, 6, run * 6)[1], 1u) << run;
+  for (unsigned run = 0; run < 20; ++run) EXPECT_EQ(open_flows(site, 6, run * 6)[1], 1u) << run;
 }
 
 TEST(Selector, SCI77LeastConnectionsEvensOut) {
   SmallSite site(small_site(3, 10000, Balance::kLeastConnections), 2048);
-  open(site, 90);
+  open_flows(site, 90);
   for (dp::InstanceIndex i = 0; i < 3; ++i) EXPECT_EQ(site.active(i), 30u);
   // Sessions on instance 1 only, by another worker's count: the next ones go to the other two.
   site.shared.counters(0, 1).active.add(20);
-  open(site, 40, 1000);
+  open_flows(site, 40, 1000);
   EXPECT_EQ(site.active(0), 50u);
   EXPECT_EQ(site.active(2), 50u);
   site.shared.counters(0, 1).active.subtract(20);
@@ -62,7 +62,7 @@ TEST(Selector, LeastConnectionsCountsByWeight) {
   dp::SiteConfig config = small_site(2, 10000, Balance::kLeastConnections);
   config.scis[0].instances[1].weight = 3;
   SmallSite site(config, 2048);
-  open(site, 400);
+  open_flows(site, 400);
   EXPECT_EQ(site.active(0), 100u);
   EXPECT_EQ(site.active(1), 300u);
 }
@@ -85,38 +85,38 @@ class Ramp : public testing::Test {
 
 TEST_F(Ramp, RoundRobin) {
   // 26 + 256 = 282 parts: 26 of 282 at first, a third at half time (128 of 384), half in the end.
-  EXPECT_EQ(open(site(Balance::kRoundRobin, 0), 282)[1], 26u);
-  EXPECT_EQ(open(site(Balance::kRoundRobin, 5 * kSecond), 300)[1], 100u);
-  EXPECT_EQ(open(site(Balance::kRoundRobin, 10 * kSecond), 300)[1], 150u);
-  EXPECT_EQ(open(site(Balance::kRoundRobin, 4000 * kSecond), 300)[1], 150u);
+  EXPECT_EQ(open_flows(site(Balance::kRoundRobin, 0), 282)[1], 26u);
+  EXPECT_EQ(open_flows(site(Balance::kRoundRobin, 5 * kSecond), 300)[1], 100u);
+  EXPECT_EQ(open_flows(site(Balance::kRoundRobin, 10 * kSecond), 300)[1], 150u);
+  EXPECT_EQ(open_flows(site(Balance::kRoundRobin, 4000 * kSecond), 300)[1], 150u);
 }
 
 TEST_F(Ramp, LeastConnections) {
-  EXPECT_EQ(open(site(Balance::kLeastConnections, 5 * kSecond), 300)[1], 100u);
-  EXPECT_EQ(open(site(Balance::kLeastConnections, 10 * kSecond), 300)[1], 150u);
+  EXPECT_EQ(open_flows(site(Balance::kLeastConnections, 5 * kSecond), 300)[1], 100u);
+  EXPECT_EQ(open_flows(site(Balance::kLeastConnections, 10 * kSecond), 300)[1], 150u);
 }
 
 TEST_F(Ramp, SlotBased) {
   // At half time its 10,000 free slots count as 5,000: nothing until the other has fewer.
-  EXPECT_EQ(open(site(Balance::kSlotBased, 5 * kSecond), 300)[1], 0u);
-  EXPECT_EQ(open(site(Balance::kSlotBased, 10 * kSecond), 300)[1], 150u);
+  EXPECT_EQ(open_flows(site(Balance::kSlotBased, 5 * kSecond), 300)[1], 0u);
+  EXPECT_EQ(open_flows(site(Balance::kSlotBased, 10 * kSecond), 300)[1], 150u);
 }
 
 // Where no other serves, it takes all.
 TEST_F(Ramp, RefusesNobody) {
   SmallSite& only = site(Balance::kSlotBased, 0);
   only.table->instances.edit(0).health = HealthState::kUnhealthy;
-  EXPECT_EQ(open(only, 100)[1], 100u);
+  EXPECT_EQ(open_flows(only, 100)[1], 100u);
 }
 
 TEST(Selector, SCI77SlotBasedTakesTheMostFreeSlots) {
   dp::SiteConfig config = small_site(2, 1000, Balance::kSlotBased);
   config.scis[0].instances[1].max_sessions = 1200;
   SmallSite site(config, 4096);
-  open(site, 200);  // until both have 1000 free
+  open_flows(site, 200);  // until both have 1000 free
   EXPECT_EQ(site.active(0), 0u);
   EXPECT_EQ(site.active(1), 200u);
-  open(site, 100, 1000);
+  open_flows(site, 100, 1000);
   EXPECT_EQ(site.active(0), 50u);
   EXPECT_EQ(site.active(1), 250u);
 }
@@ -127,9 +127,9 @@ TEST(Selector, EqualsTakeTurns) {
     SmallSite site(small_site(3, 100, balance));
     std::map<dp::InstanceIndex, unsigned> taken;
     for (unsigned n = 0; n < 30; ++n) {
-      site.send(0, syn(n));
+      site.send(0, first_packet(n));
       ++taken[site.trace.instance];
-      site.send(0, syn(n).flags(kRst).seq(2));
+      site.send(0, first_packet(n).flags(kRst).seq(2));
       site.pass(3 * dp::kSecond);
     }
     EXPECT_EQ(taken, (std::map<dp::InstanceIndex, unsigned>{{0, 10}, {1, 10}, {2, 10}}));
@@ -144,7 +144,7 @@ TEST(Selector, WorkersBeginAtDifferentInstances) {
   for (unsigned n = 0; n < 400; ++n) {
     std::vector<uint64_t> misses;
     for (auto& c : site.shared.worker_counters) misses.push_back(c.misses.get());
-    site.send(0, syn(n));
+    site.send(0, first_packet(n));
     for (size_t w = 0; w < 4; ++w) {
       if (site.shared.worker_counters[w].misses.get() == misses[w] || seen[w]) continue;
       seen[w] = true;
@@ -161,10 +161,10 @@ TEST(Selector, AnyFreeSlotIsFound) {
     config.scis[0].provisional_share = 1.0;
     SmallSite site(config);
     for (unsigned n = 0; n < 20; ++n) {
-      site.send(0, syn(n));
+      site.send(0, first_packet(n));
       ASSERT_TRUE(site.trace.new_binding) << n;
     }
-    site.send(0, syn(20));
+    site.send(0, first_packet(20));
     EXPECT_EQ(site.trace.refused, Refusal::kNoFreeSlot);
     EXPECT_EQ(site.shared.refused(0, Refusal::kNoFreeSlot), 1u);
   }
@@ -192,7 +192,7 @@ TEST(Selector, SCI57SCI74SCI75SCI82D46Eligibility) {
     SmallSite site(config);
     site.table->instances.edit(0).health = c.first;
     site.table->instances.edit(1).health = c.second;
-    site.send(0, syn(1));
+    site.send(0, first_packet(1));
     if (c.expected < 0) {
       EXPECT_EQ(site.trace.refused, Refusal::kNoHealthyInstance) << c.name;
     } else {
@@ -205,9 +205,9 @@ TEST(Selector, SCI57SCI74SCI75SCI82D46Eligibility) {
 TEST(Selector, D46FullIsNotUnhealthy) {
   SmallSite site(small_site(2, 1));
   site.table->instances.edit(1).health = HealthState::kDegraded;
-  site.send(0, syn(1));
+  site.send(0, first_packet(1));
   EXPECT_EQ(site.trace.instance, 0u);
-  site.send(0, syn(2));
+  site.send(0, first_packet(2));
   EXPECT_EQ(site.trace.refused, Refusal::kNoFreeSlot);
   EXPECT_EQ(site.active(1), 0u);
 }
@@ -217,9 +217,9 @@ TEST(Selector, RoundRobinForgetsTurnsThatWereMissed) {
   dp::SiteConfig config = small_site(2, 10000);
   config.scis[0].instances[0].max_sessions = 0;
   SmallSite site(config, 4096);
-  open(site, 1000);
+  open_flows(site, 1000);
   site.shared.set_limit(*site.table, 0, 10000);
-  const auto after = open(site, 10, 5000);
+  const auto after = open_flows(site, 10, 5000);
   EXPECT_LE(after.at(0), 7u);
 }
 

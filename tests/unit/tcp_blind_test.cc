@@ -11,7 +11,7 @@ namespace margay::dp {
 namespace {
 
 constexpr uint32_t kBeyondAnyWindow = 0x60000000;
-constexpr uint32_t kClient = 1000, kInstance = 5000;
+constexpr uint32_t kClientStart = 1000, kInstanceStart = 5000;
 
 FlowState take(FlowEntry& e, Direction from, unsigned flags, uint32_t sequence, uint32_t acknowledgement) {
   Parsed p;
@@ -30,16 +30,16 @@ FlowState take(FlowEntry& e, Direction from, unsigned flags, uint32_t sequence, 
 FlowEntry established() {
   FlowEntry e{};
   e.flags = kHoldsSlot | kTwoKeys;
-  take(e, Direction::kFromClient, kSyn, kClient, 0);
-  take(e, Direction::kFromInstance, kSyn | kAck, kInstance, kClient + 1);
-  take(e, Direction::kFromClient, kAck, kClient + 1, kInstance + 1);
+  take(e, Direction::kFromClient, kSyn, kClientStart, 0);
+  take(e, Direction::kFromInstance, kSyn | kAck, kInstanceStart, kClientStart + 1);
+  take(e, Direction::kFromClient, kAck, kClientStart + 1, kInstanceStart + 1);
   return e;
 }
 
 TEST(TcpBlind, SCI92ResetBehindAnAckBeyondAnyWindowIsNotBelieved) {
   for (const Direction from : {Direction::kFromClient, Direction::kFromInstance}) {
     FlowEntry e = established();
-    const uint32_t next = from == Direction::kFromClient ? kClient + 1 : kInstance + 1;
+    const uint32_t next = from == Direction::kFromClient ? kClientStart + 1 : kInstanceStart + 1;
     ASSERT_EQ(take(e, from, kAck, next + kBeyondAnyWindow, 0), FlowState::kEstablished);
     EXPECT_EQ(take(e, from, kRst, next + kBeyondAnyWindow / 2, 0), FlowState::kEstablished);
   }
@@ -47,8 +47,9 @@ TEST(TcpBlind, SCI92ResetBehindAnAckBeyondAnyWindowIsNotBelieved) {
 
 TEST(TcpBlind, SCI92FinBeyondAnyWindowEndsNothing) {
   FlowEntry e = established();
-  EXPECT_EQ(take(e, Direction::kFromClient, kFin | kAck, kClient + 1 + kBeyondAnyWindow, 0), FlowState::kEstablished);
-  take(e, Direction::kFromInstance, kFin | kAck, kInstance + 1, kClient + 1);
+  EXPECT_EQ(take(e, Direction::kFromClient, kFin | kAck, kClientStart + 1 + kBeyondAnyWindow, 0),
+            FlowState::kEstablished);
+  take(e, Direction::kFromInstance, kFin | kAck, kInstanceStart + 1, kClientStart + 1);
   EXPECT_EQ(e.state, FlowState::kHalfClosed);  // the client may go on for as long as it likes
 }
 
@@ -62,7 +63,7 @@ TEST(TcpBlind, SCI92SpreadAcksAndResetsEndNothing) {
     const auto base = static_cast<uint32_t>(random.next()), acknowledged = static_cast<uint32_t>(random.next());
     for (uint32_t k = 0; k < 8; ++k) take(e, Direction::kFromClient, kAck, base + (k << 29), acknowledged);
     for (uint32_t k = 0; k < 16; ++k) take(e, Direction::kFromClient, kRst, base + (k << 28) + 7, 0);
-    take(e, Direction::kFromClient, kAck, kClient + 1, kInstance + 1);
+    take(e, Direction::kFromClient, kAck, kClientStart + 1, kInstanceStart + 1);
     ASSERT_EQ(e.state, FlowState::kEstablished) << n;
   }
 }
@@ -70,26 +71,26 @@ TEST(TcpBlind, SCI92SpreadAcksAndResetsEndNothing) {
 // A RST somewhere in the window is for its receiver to challenge (RFC 5961 §3.2), not for us to believe.
 TEST(TcpBlind, ResetInTheWindowButNotAtItsEdgesIsNotBelieved) {
   FlowEntry e = established();
-  take(e, Direction::kFromClient, kAck, kClient + 1, kInstance + 1);
+  take(e, Direction::kFromClient, kAck, kClientStart + 1, kInstanceStart + 1);
   e.client_next += 1000;
-  EXPECT_EQ(take(e, Direction::kFromClient, kRst, kClient + 500, 0), FlowState::kEstablished);
-  EXPECT_EQ(take(e, Direction::kFromClient, kRst, kClient + 1001, 0), FlowState::kResetGrace);
+  EXPECT_EQ(take(e, Direction::kFromClient, kRst, kClientStart + 500, 0), FlowState::kEstablished);
+  EXPECT_EQ(take(e, Direction::kFromClient, kRst, kClientStart + 1001, 0), FlowState::kResetGrace);
 }
 
 // D-45: SYN, RST behind it, any acknowledgement: the flow is as unproven as before, and ends with its grace.
 TEST(TcpBlind, D45ResetAndAckProveNothing) {
   FlowEntry e{};
   e.flags = kHoldsSlot | kHoldsProvisional | kTwoKeys;
-  take(e, Direction::kFromClient, kSyn, kClient, 0);
-  EXPECT_EQ(take(e, Direction::kFromClient, kRst, kClient + 1, 0), FlowState::kResetGrace);
-  EXPECT_EQ(take(e, Direction::kFromClient, kAck, kClient + 1, kInstance), FlowState::kResetGrace);
+  take(e, Direction::kFromClient, kSyn, kClientStart, 0);
+  EXPECT_EQ(take(e, Direction::kFromClient, kRst, kClientStart + 1, 0), FlowState::kResetGrace);
+  EXPECT_EQ(take(e, Direction::kFromClient, kAck, kClientStart + 1, kInstanceStart), FlowState::kResetGrace);
 }
 
 // A FIN that is not the sender's last byte ends nothing.
 TEST(TcpBlind, SCI92OldFinEndsNothing) {
   FlowEntry e = established();
   e.client_next += 1000;
-  take(e, Direction::kFromClient, kFin | kAck, kClient + 1, kInstance + 1);
+  take(e, Direction::kFromClient, kFin | kAck, kClientStart + 1, kInstanceStart + 1);
   EXPECT_EQ(e.state, FlowState::kEstablished);
 }
 
@@ -101,11 +102,12 @@ TEST(TcpBlind, SCI125SynWithData) {
     Parsed syn;
     syn.layer = Layer::kTcp;
     syn.tcp_flags = kSyn;
-    syn.sequence = kClient;
+    syn.sequence = kClientStart;
     syn.l4_payload = 100;
     begin_tcp(e, syn);
-    EXPECT_EQ(take(e, Direction::kFromInstance, kSyn | kAck, kInstance, kClient + taken), FlowState::kSynReceived);
-    EXPECT_EQ(take(e, Direction::kFromClient, kAck, kClient + 101, kInstance + 1), FlowState::kEstablished);
+    EXPECT_EQ(take(e, Direction::kFromInstance, kSyn | kAck, kInstanceStart, kClientStart + taken),
+              FlowState::kSynReceived);
+    EXPECT_EQ(take(e, Direction::kFromClient, kAck, kClientStart + 101, kInstanceStart + 1), FlowState::kEstablished);
   }
 }
 
@@ -113,12 +115,12 @@ TEST(TcpBlind, SCI125SynWithData) {
 TEST(TcpBlind, D45RepeatedSynAckDoesNotRefresh) {
   FlowEntry e{};
   e.flags = kHoldsSlot | kTwoKeys;
-  take(e, Direction::kFromClient, kSyn, kClient, 0);
+  take(e, Direction::kFromClient, kSyn, kClientStart, 0);
   Parsed p;
   p.layer = Layer::kTcp;
   p.tcp_flags = kSyn | kAck;
-  p.sequence = kInstance;
-  p.acknowledgement = kClient + 1;
+  p.sequence = kInstanceStart;
+  p.acknowledgement = kClientStart + 1;
   EXPECT_FALSE(track_tcp(e, p, Direction::kFromInstance, true).refreshed);
 }
 

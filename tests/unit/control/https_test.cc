@@ -41,7 +41,7 @@ const Pkis& pkis() {
   return made;
 }
 
-constexpr HttpServer::Limits kLimits{.connections = 8, .request = 1000ms, .answer = 1000ms};
+constexpr HttpServer::Limits kTlsLimits{.connections = 8, .request = 1000ms, .answer = 1000ms};
 
 class Https : public testing::Test {
  protected:
@@ -56,7 +56,7 @@ class Https : public testing::Test {
     auto opened = HttpServer::open(
         {*IpAddress::parse("127.0.0.1"), 0},
         [this](const std::string& path, HttpServer::Respond respond) { page(path, std::move(respond)); },
-        std::move(tls), kLimits);
+        std::move(tls), kTlsLimits);
     ASSERT_TRUE(opened) << opened.error().message;
     server = std::move(*opened);
   }
@@ -209,7 +209,7 @@ TEST_F(Https, ARenewedListCountsFromTheNextConnectionOn) {
 TEST_F(Https, IdleConnectionsKeepNobodyOut) {
   serve();
   std::vector<Fd> idle;
-  for (size_t i = 0; i < 3 * kLimits.connections; ++i) {
+  for (size_t i = 0; i < 3 * kTlsLimits.connections; ++i) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(server->port());
