@@ -25,7 +25,7 @@ class Control(Commands):
         for _ in range(300):
             if self.process.poll() is not None:
                 raise RuntimeError(f'margay-control ended with status {self.process.returncode}:\n{self.log_text()}')
-            if self.run('version').returncode == 0:
+            if self.answers():
                 return
             time.sleep(0.05)
         raise RuntimeError(f'margay-control takes no commands:\n{self.log_text()}')

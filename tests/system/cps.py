@@ -34,7 +34,7 @@ class Cps(Commands):
         for _ in range(300):
             if self.process.poll() is not None:
                 raise RuntimeError(f'margay-cps ended with status {self.process.returncode}:\n{self.log_text()}')
-            if self.run('version').returncode == 0:
+            if self.answers():
                 return
             time.sleep(0.05)
         raise RuntimeError(f'margay-cps takes no commands:\n{self.log_text()}')

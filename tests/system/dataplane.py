@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 
@@ -18,20 +19,43 @@ class CommandFailed(Exception):
 
 
 class Commands:
-    """`margay-cli`, one shot. Its socket, `self.socket`, is found by path, in whatever network namespace."""
+    """A daemon's commands. Its socket, `self.socket`, is found by path, in whatever network namespace."""
 
     def run(self, *words, **kwargs):
+        """`margay-cli`, one shot."""
         return subprocess.run([CLI, '--socket', self.socket, *map(str, words)], capture_output=True, text=True,
                               timeout=30, **kwargs)
 
-    def command(self, *words):
-        done = self.run(*words)
-        if done.returncode != 0:
-            raise CommandFailed(f'{" ".join(map(str, words))}: {done.stderr or done.stdout}')
-        return done.stdout
+    def command(self, *words, as_json=False):
+        """The answer's text, without a process for each question: tests ask again and again. No word has a space."""
+        line = ' '.join(map(str, words))
+        try:
+            with socket.socket(socket.AF_UNIX) as daemon:
+                daemon.settimeout(30)
+                daemon.connect(str(self.socket))
+                daemon.sendall(json.dumps({'line': line, 'json': as_json}).encode() + b'\n')
+                text = ''
+                for message in map(json.loads, daemon.makefile()):
+                    if 'out' not in message:
+                        break
+                    text += message['out']
+                else:
+                    raise CommandFailed(f'{line}: the daemon closed the connection')
+        except OSError as e:
+            raise CommandFailed(f'{line}: {self.socket}: {e}') from e
+        if 'error' in message:
+            raise CommandFailed(f'{line}: {message["error"]}')
+        return text
 
     def show(self, *words):
-        return json.loads(self.command('show', *words, '--json'))
+        return json.loads(self.command('show', *words, as_json=True))
+
+    def answers(self):
+        """Whether it takes commands yet."""
+        try:
+            return bool(self.command('version'))
+        except CommandFailed:
+            return False
 
 
 class DataPlane(Commands):
@@ -54,7 +78,7 @@ class DataPlane(Commands):
         for _ in range(300):
             if self.process.poll() is not None:
                 raise RuntimeError(f'margay-dataplane ended with status {self.process.returncode}:\n{self.log_text()}')
-            if self.run('version').returncode == 0:
+            if self.answers():
                 return
             time.sleep(0.05)
         raise RuntimeError(f'margay-dataplane takes no commands:\n{self.log_text()}')

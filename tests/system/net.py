@@ -42,7 +42,8 @@ def instance_mac(n):
 
 
 class Net:
-    """`site`: a second one, beside the first, has another name; the first reaches its namespaces as SITE.NAME."""
+    """Without instances there is nothing yet. `site`: a second one, beside the first, has another name; the first
+    reaches its namespaces as SITE.NAME."""
 
     def __init__(self, instances=3, site=''):
         self.prefix = f'mgy{os.getpid()}-{site and site + "."}'
@@ -53,7 +54,8 @@ class Net:
         for s in ENDING:
             signal.signal(s, _end)
         _sweep()
-        self._build()
+        if instances:
+            self._build()
 
     # Processes
 
@@ -199,7 +201,7 @@ def _sweep():
             pids = subprocess.run(['ip', 'netns', 'pids', name], text=True, capture_output=True).stdout.split()
             for pid in pids:
                 os.kill(int(pid), signal.SIGKILL)
-            subprocess.run(['ip', 'netns', 'del', name], check=False)
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
 def _ip(*words):

@@ -1,20 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates for a test's site, by scripts/pki."""
+import pathlib
 import subprocess
 
 from dataplane import ROOT
 
 
 class Pki:
+    """What one class of tests asked for is there for the next in this process: keys and certificates of the CA of the
+    same folder's name are made once."""
+    made = {}                               # by CA and words: what came of them, {file: bytes}
+
     def __init__(self, folder):
-        self.folder = folder
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir()
         self.run('init')
 
     def run(self, *words):
+        key = (self.folder.name, *map(str, words))
+        if key in self.made:
+            for name, content in self.made[key].items():
+                file = self.folder / name
+                file.parent.mkdir(exist_ok=True, parents=True)
+                file.write_bytes(content)
+            return
+        before = self._files()
         done = subprocess.run([ROOT / 'scripts' / 'pki', *self._options(words), self.folder, *self._rest(words)],
                               capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
             raise RuntimeError(f'pki {" ".join(map(str, words))}: {done.stderr}')
+        if not {'revoke', 'crl'} & set(words):
+            self.made[key] = {name: (self.folder / name).read_bytes() for name in self._files() - before}
+
+    def _files(self):
+        return {str(f.relative_to(self.folder)) for f in self.folder.rglob('*') if f.is_file()}
 
     @staticmethod
     def _options(words):

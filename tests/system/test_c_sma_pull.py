@@ -22,23 +22,25 @@ SCIS = (Sci(address='192.0.2.21', limits=(40, 60), extra=(*HEALTH[:-1], REPORT))
 
 
 class PullCase(CSmaAlone):
+    """The SCIs' side: role sci, and nobody is called. Its data plane runs for all tests of a class; its control plane
+    begins in each with start_sci()."""
     instances = 2
     certificates = (*CSmaAlone.certificates, ('c-sma', 'edge-2'),
                     ('sci', 'site', f'WEB={CSmaAlone.WEB}', f'VRS={CSmaAlone.VRS}'))
     EVERY = 1
+    scis_of_site, certificate = SCIS, 'site'
 
-    def start_site(self, scis=SCIS, certificate='site'):
-        """The SCIs' side: role sci, and nobody is called."""
-        self.folder_of_sci = pathlib.Path(self.here, 'sci')
-        self.folder_of_sci.mkdir()
-        here = self.folder_of_sci
-        self.dataplane = DataPlane(self.net, here, site_file.text(
-            here / 'cli.sock', scis, workers=1, control=here / 'dataplane.sock', extra1=('kernel: mg1',)) +
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder_of_sci = pathlib.Path(cls.folder, 'sci')
+        cls.folder_of_sci.mkdir()
+        here = cls.folder_of_sci
+        cls.dataplane = DataPlane(cls.net, here, site_file.text(
+            here / 'cli.sock', cls.scis_of_site, workers=1, control=here / 'dataplane.sock', extra1=('kernel: mg1',)) +
             Control.section(here) +
-            f'  pulled_by: {{grpc: "{self.at["sci"]}:7445", http: "{self.at["sci"]}:7446", identity: edge-1}}\n' +
-            self.pki.section(certificate))
-        self.addCleanup(lambda: self.net.stop(self.dataplane.process, signal.SIGKILL))
-        self.start_sci()
+            f'  pulled_by: {{grpc: "{cls.at["sci"]}:7445", http: "{cls.at["sci"]}:7446", identity: edge-1}}\n' +
+            cls.pki.section(cls.certificate))
 
     def start_sci(self, name='control'):
         self.sci = Control(self.net, self.folder_of_sci, self.dataplane.site, name)
@@ -71,7 +73,7 @@ class Pulled(PullCase):
         super().setUp()
         self.cps = self.start_cps()
         self.start_c_sma(lines=(self.pull(self.grpc(), self.http()),))
-        self.start_site()
+        self.start_sci()
         self.await_held('WEB', self.WEB, 100)
         self.await_held('VRS', self.VRS, 50)
 
@@ -146,8 +148,10 @@ class Pulled(PullCase):
         pki = self.pki
         self.sci.kill()                     # all of them are this one's
         pki.run('sci', 'leaving', f'WEB={self.WEB}', f'VRS={self.VRS}')
-        text = pathlib.Path(self.dataplane.site).read_text()
-        pathlib.Path(self.dataplane.site).write_text(text.replace('/site.', '/leaving.'))
+        file = pathlib.Path(self.dataplane.site)
+        text = file.read_text()
+        self.addCleanup(file.write_text, text)
+        file.write_text(text.replace('/site.', '/leaving.'))
         self.start_sci('control2')
         await_true('it is back', lambda: self.row(self.WEB)['identity'] == 'CN=leaving' and
                    self.source(self.WEB) == 'HEALTHY', 20)
@@ -166,7 +170,7 @@ class WhoAsks(PullCase):
 
     def setUp(self):
         super().setUp()
-        self.start_site()
+        self.start_sci()
 
     def ask(self, certificate=None, pki=None, path=None):
         """HTTPS of Python's from the C-SMA's namespace: (status, body), or the error's text."""
@@ -204,21 +208,21 @@ class WhoAsks(PullCase):
 
 
 class OddScis(PullCase):
-    """The C-SMA asks WEB of the real site, and VRS of somebody else."""
-    instances = 2
+    """The C-SMA asks WEB of the real site, which stands for all tests, and VRS of somebody else."""
     certificates = (*PullCase.certificates, ('sci', 'other', 'VRS=192.0.2.66:80'),
                     ('sci', 'service', f'WEB={CSmaAlone.VRS}'))
+    scis_of_site, certificate = SCIS[:1], 'web'
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        Control(cls.net, cls.folder_of_sci, cls.dataplane.site)
 
     @classmethod
     def prepare(cls):
         super().prepare()
         cls.others = Pki(f'{cls.folder}/other-pki')
         cls.others.run('sci', 'vrs', f'VRS={cls.VRS}')
-
-    def setUp(self):
-        super().setUp()
-        self.cps = self.start_cps()
-        self.start_site(SCIS[:1], 'web')
 
     def serve(self, how='good', certificate='vrs', pki=None, csci_id=None, cs_id='VRS', timeout=2):
         pki = pki or self.pki
@@ -228,12 +232,16 @@ class OddScis(PullCase):
                                  self.pki.file('ca.pem'), pki.file(certificate + '.pem'),
                                  pki.file(certificate + '.key'), csci_id or self.VRS, cs_id, how, stdout=out)
         self.addCleanup(self.net.stop, odd, signal.SIGKILL)
-        self.start_c_sma(lines=(self.pull(self.grpc(), self.http('far', timeout=timeout)),))
-        self.await_held('WEB', self.WEB, 100)
+        self.start_c_sma(lines=(self.pull(self.grpc(), self.http('far', timeout=timeout)),), c_ps=())
+        self.await_advertised('WEB', self.WEB, 100)
+
+    def await_advertised(self, cs_id, csci_id, gas):
+        await_true(f'GAS {gas} of {csci_id} is advertised',
+                   lambda: self.versions().get((cs_id, csci_id), (0, 0, 'none'))[2] == gas, 15)
 
     def assert_nothing_came_of_it(self):
         self.assertIsNone(self.source(self.VRS))
-        self.assertNotIn(('VRS', self.VRS), self.held())
+        self.assertNotIn(('VRS', self.VRS), self.versions())
         self.assertEqual(self.source(self.WEB), 'HEALTHY')
         self.assertGreater(self.row(self.WEB)['pulled'], 0)
         self.assertEqual(self.row(self.WEB)['pull_failed'], 0)
@@ -248,7 +256,7 @@ class OddScis(PullCase):
     def test_good(self):
         """That what follows is refused for its reason alone."""
         self.serve()
-        self.await_held('VRS', self.VRS, 50)
+        self.await_advertised('VRS', self.VRS, 50)
 
     def test_compressed(self):
         """Never inflated, whatever it would become."""
@@ -310,11 +318,18 @@ class OddScis(PullCase):
 
 class Hybrid(PullCase):
     """CSMA-31: it pushes, every 30 s; the C-SMA, whose TTL is shorter, asks when it is STALE."""
+    certificate = 'web'
+
+    @classmethod
+    def prepare(cls):
+        super().prepare()
+        to = f'reports_to: {{address: "{cls.at["c-sma"]}:7443", identity: edge-1}}'
+        cls.scis_of_site = (Sci(address='192.0.2.21', limits=(40, 60), extra=(*HEALTH[:-1], REPORT, to)),)
+
     def test_pulled_on_demand(self):
         self.cps = self.start_cps()
         self.start_c_sma(lines=(self.pull(self.grpc(every=0)),))
-        to = f'reports_to: {{address: "{self.at["c-sma"]}:7443", identity: edge-1}}'
-        self.start_site((Sci(address='192.0.2.21', limits=(40, 60), extra=(*HEALTH[:-1], REPORT, to)),), 'web')
+        self.start_sci()
         self.await_held('WEB', self.WEB, 100)
         await_true('pulled', lambda: self.row(self.WEB)['pulled'] >= 2, 20)
         self.assertEqual(self.row(self.WEB)['by'], 'stream, grpc pull')

@@ -40,6 +40,7 @@ class ManyInstances(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.net = net.Net(0)
         cls.addClassCleanup(cls.net.close)
+        cls.net.add('sci')
         cls.net.ip('sci', 'route', 'add', 'local', '10.1.0.0/16', 'dev', 'lo')
 
     def serve(self):
