@@ -19,8 +19,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/sci_certificates.h"
 #include "margay/v1/collection.grpc.pb.h"
-#include "tests/support/file_text.h"
 
 namespace margay::bench {
 namespace {
@@ -36,12 +36,6 @@ double seconds(Clock::duration span) { return std::chrono::duration<double>(span
   std::_Exit(1);  // gRPC's threads still run
 }
 
-std::string content(const std::string& file) {
-  const std::string text = test::file_text(file);
-  if (text.empty()) fail(file + ": cannot be read");
-  return text;
-}
-
 struct Shared {
   std::atomic<bool> running{false}, ending{false};
   std::atomic<uint64_t> answered{0}, first_answers{0}, not_accepted{0}, ended{0};
@@ -49,9 +43,9 @@ struct Shared {
 
 class Sci final : public Reactor {
  public:
-  Sci(Shared& shared, std::string csci_id, const std::string& cs_id) : shared_(shared) {
-    report_.set_cs_id(cs_id);
-    report_.set_csci_id(std::move(csci_id));
+  Sci(Shared& shared, const security::Name& name) : shared_(shared) {
+    report_.set_cs_id(name.cs_id);
+    report_.set_csci_id(name.identity);
     report_.set_kind(v1::REPORT_KIND_FULL);
     report_.set_admin(v1::ADMIN_ENABLED);
     report_.set_epoch(1);
@@ -132,12 +126,22 @@ struct Options {
   uint32_t connections = 1, streams = 1, seconds = 5;
 };
 
-std::shared_ptr<grpc::Channel> connection(const Options& options, uint32_t number) {
-  const std::string name = options.pki + "/load-" + std::to_string(number);
+// The SCIs of one connection.
+std::vector<security::Name> names_of(uint32_t connection, uint32_t streams) {
+  std::vector<security::Name> names;
+  for (uint32_t s = 0; s < streams; ++s) {
+    const std::string address = "10.9." + std::to_string(s / 250) + "." + std::to_string(s % 250);
+    names.push_back({security::Kind::kSci, address + ":" + std::to_string(1 + connection), "LOAD"});
+  }
+  return names;
+}
+
+std::shared_ptr<grpc::Channel> connection(const std::string& server, const SciCertificates& certificates,
+                                          const std::vector<security::Name>& names) {
   grpc::experimental::TlsChannelCredentialsOptions tls;
   tls.set_certificate_provider(std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
-      content(options.pki + "/ca.pem"),
-      std::vector{grpc::experimental::IdentityKeyCertPair{content(name + ".key"), content(name + ".pem")}}));
+      certificates.ca(),
+      std::vector{grpc::experimental::IdentityKeyCertPair{certificates.key(), certificates.issue(names)}}));
   tls.watch_root_certs();
   tls.watch_identity_key_cert_pairs();
   tls.set_check_call_host(false);
@@ -145,7 +149,7 @@ std::shared_ptr<grpc::Channel> connection(const Options& options, uint32_t numbe
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // else all would share one connection
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(options.server, grpc::experimental::TlsCredentials(tls), arguments);
+  return grpc::CreateCustomChannel(server, grpc::experimental::TlsCredentials(tls), arguments);
 }
 
 // Until the count is reached, or nothing moves any more.
@@ -160,16 +164,17 @@ void await(const std::atomic<uint64_t>& count, uint64_t wanted, const char* what
 }
 
 int run(const Options& options) {
+  const auto certificates = SciCertificates::open(options.pki);
+  if (!certificates) fail(certificates.error().message);
   Shared shared;
   std::vector<std::unique_ptr<v1::Collection::Stub>> stubs;
   std::vector<std::unique_ptr<Sci>> scis;
   const auto began = Clock::now();
   for (uint32_t c = 0; c < options.connections; ++c) {
-    stubs.push_back(v1::Collection::NewStub(connection(options, c)));
-    for (uint32_t s = 0; s < options.streams; ++s) {
-      scis.push_back(std::make_unique<Sci>(
-          shared, "10.9." + std::to_string(s / 250) + "." + std::to_string(s % 250) + ":" + std::to_string(1 + c),
-          "LOAD"));
+    const auto names = names_of(c, options.streams);
+    stubs.push_back(v1::Collection::NewStub(connection(options.server, *certificates, names)));
+    for (const security::Name& name : names) {
+      scis.push_back(std::make_unique<Sci>(shared, name));
       scis.back()->start(*stubs.back());
     }
     // A connection's handshake costs both ends some 10 ms of a core: so many at a time that nobody's time runs out.
@@ -201,7 +206,7 @@ int main(int argc, char** argv) {
   margay::bench::Options options;
   CLI::App app("Many SCIs that report to one collection port");
   app.add_option("--server", options.server, "HOST:PORT")->required();
-  app.add_option("--pki", options.pki, "folder with ca.pem, load-0.pem, load-0.key ...")->required();
+  app.add_option("--pki", options.pki, "folder of scripts/pki, with its ca.key")->required();
   app.add_option("--connections", options.connections);
   app.add_option("--streams", options.streams, "on each connection");
   app.add_option("--seconds", options.seconds, "of reporting, once all streams stand");

@@ -29,8 +29,6 @@ class CollectionLoad(CSmaAlone):
     def prepare(cls):
         super().prepare()
         cls.pki.run('sci', 'urgent', *(f'URGENT={csci_id}' for csci_id in cls.urgent))
-        for c in range(CONNECTIONS):
-            cls.pki.run('sci', f'load-{c}', *(f'LOAD={csci_id(c, s)}' for s in range(STREAMS)))
 
     def c_sma_text(self, **more):
         accepted = ''.join(f'    - {{csci_id: "{csci_id(c, s)}", cs_id: LOAD}}\n'
