@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "common/monotonic.h"
 #include "control/agent/agent_state.h"
 #include "control/durable_file.h"
 #include "control/sender_config.h"
@@ -160,7 +161,7 @@ void Agent::perform(const c_sma::CloseStream& a, Time) {
 
 void Agent::perform(const c_sma::SourceChanged& a, Time now) {
   // The next process must wait for an SCI that this one has just met, and not for one that it has lost.
-  if (!a.from || !a.to) save_at_ = std::min(save_at_, std::max(now.monotonic, saved_at_ + kSaveGap));
+  if (!a.from || !a.to) save_at_ = std::min(save_at_, std::max(now.monotonic, may_save_at_));
   spdlog::info("msg=\"source changed\" csci_id={:?} cs_id={:?} from={} to={} cause={:?}", a.csci_id, a.cs_id,
                name_of_state(a.from, "-"), name_of_state(a.to, "-"), a.why);
 }
@@ -221,9 +222,10 @@ void Agent::watch_certificates(Time now) {
 }
 
 void Agent::save(Time now) {
-  saved_at_ = now.monotonic;
-  save_at_ = now.monotonic + kSaveInterval;
-  writer_->write(bytes_of(core_.save(now)));
+  const Nanoseconds began = monotonic_now();
+  writer_->write([state = core_.save(now)] { return bytes_of(state); });
+  may_save_at_ = now.monotonic + std::max(kSaveGap, kSaveShare * (monotonic_now() - began));
+  save_at_ = std::max(now.monotonic + kSaveInterval, may_save_at_);
 }
 
 Result<std::optional<Agent::Links>> Agent::prepare(const SiteSpec& next, Time now) const {

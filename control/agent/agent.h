@@ -33,8 +33,10 @@ class Agent {
  public:
   static constexpr Nanoseconds kSaveInterval = 5 * kSecond;
   static constexpr Nanoseconds kSaveGap = 200 * kMillisecond;  // when the set of SCIs changed
-  static constexpr Nanoseconds kWatchInterval = kSecond;       // of the certificates' files
-  static constexpr Nanoseconds kTurnMax = kSecond;             // a loop that was held up for longer says so (D-29)
+  // Of the loop's time goes at most one part in so many into what is saved: many SCIs are saved less often.
+  static constexpr Nanoseconds kSaveShare = 50;
+  static constexpr Nanoseconds kWatchInterval = kSecond;  // of the certificates' files
+  static constexpr Nanoseconds kTurnMax = kSecond;        // a loop that was held up for longer says so (D-29)
 
   struct Outside {
     std::function<void(const std::string& csci_id)> pull;  // an SCI of this process is to report now
@@ -114,7 +116,7 @@ class Agent {
   std::deque<c_sma::Event> waiting_;  // made by an action
   Verdicts verdicts_;
   LogLimit log_;
-  Nanoseconds save_at_ = 0, saved_at_ = 0, watch_at_ = 0, turned_at_ = 0;
+  Nanoseconds save_at_ = 0, may_save_at_ = 0, watch_at_ = 0, turned_at_ = 0;
   bool more_ = false, telling_ = false;
 };
 

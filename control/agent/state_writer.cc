@@ -18,7 +18,7 @@ StateWriter::~StateWriter() {
   thread_.join();
 }
 
-void StateWriter::write(std::string content) {
+void StateWriter::write(Content content) {
   {
     const std::lock_guard lock(mutex_);
     waiting_ = std::move(content);
@@ -32,9 +32,10 @@ void StateWriter::run() {
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || waiting_; });
     if (!waiting_) return;
-    const std::string content = std::move(*std::exchange(waiting_, std::nullopt));
+    Content content = std::move(*std::exchange(waiting_, std::nullopt));
     lock.unlock();
-    const auto written = write_checked(path_, what_, content);
+    const auto written = write_checked(path_, what_, content());
+    content = nullptr;  // a large site's state is not let go of under the lock
     if (!written && !told) spdlog::warn("msg=\"the state cannot be kept\" why={:?}", written.error().message);
     told = !written;
     lock.lock();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes a file of the state directory whole, by a thread of its own: of several contents that wait, the newest. Its
-// failures are told once in the log until one succeeds again.
+// Writes a file of the state directory whole, by a thread of its own, which makes its bytes too: of several contents
+// that wait, the newest. Its failures are told once in the log until one succeeds again.
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,8 +20,10 @@ class StateWriter {
   StateWriter(const StateWriter&) = delete;
   StateWriter& operator=(const StateWriter&) = delete;
 
+  using Content = std::function<std::string()>;  // called in the writer's thread
+
   // Does not wait.
-  void write(std::string content);
+  void write(Content content);
 
  private:
   void run();
@@ -28,7 +31,7 @@ class StateWriter {
   const std::string path_, what_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::optional<std::string> waiting_;
+  std::optional<Content> waiting_;
   bool stop_ = false;
   std::thread thread_{[this] { run(); }};
 };

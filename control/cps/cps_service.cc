@@ -233,7 +233,7 @@ void CpsService::save(Time now) {
   save_at_ = now.monotonic + kSaveInterval;
   Peers peers;
   for (const auto& [identity, c_sma] : c_smas_) peers[identity] = c_sma.peer;
-  writer_->write(bytes_of(cps::save(table_, peers, now), now.monotonic));
+  writer_->write([state = cps::save(table_, peers, now), at = now.monotonic] { return bytes_of(state, at); });
 }
 
 void CpsService::finish(Time now) {
