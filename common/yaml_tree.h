@@ -20,7 +20,7 @@
 
 namespace margay {
 
-inline constexpr size_t kYamlBytesMax = size_t{4} << 20;
+inline constexpr size_t kYamlBytesMax = size_t{16} << 20;  // a C-SMA may list 100,000 SCIs
 inline constexpr size_t kYamlDepthMax = 32;
 
 struct YamlPlace {

@@ -202,7 +202,7 @@ TEST(YamlTree, BoundsLength) {
   text += 'x';
   const auto root = parse_yaml(text, "f.yaml");
   ASSERT_FALSE(root);
-  EXPECT_EQ(root.error().message, "f.yaml:1:1: longer than 4194304 bytes");
+  EXPECT_EQ(root.error().message, "f.yaml:1:1: longer than 16777216 bytes");
 }
 
 TEST(YamlTree, ReadsFiles) {
