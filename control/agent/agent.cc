@@ -85,7 +85,7 @@ Result<void> Agent::open(const SiteSpec& spec, Time now) {
   if (!sealer) return sealer.error();
   sealer_ = std::move(*sealer);
   if (!spec_.listen.empty()) {
-    auto port = CollectionPort::open(spec_.listen, credentials_, epoll_);
+    auto port = CollectionPort::open(spec_.listen, spec_.core.cache.max_entries, credentials_, epoll_);
     if (!port) return in("c_sma.listen", port.error());
     port_ = std::move(*port);
   }

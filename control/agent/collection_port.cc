@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/agent/collection_port.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "control/record/wire.h"
@@ -12,7 +16,25 @@ namespace {
 
 v1::ReportVerdict wire_of(c_sma::Verdict verdict) { return enum_to_wire<v1::ReportVerdict>(verdict); }
 
+constexpr int kScanned = 2048;  // bytes of a report; its trigger stands before all that may be long
+
 }  // namespace
+
+// A look at the bytes, in gRPC's threads: nothing is unfolded there.
+bool is_urgent(std::string_view report) {
+  using google::protobuf::internal::WireFormatLite;
+  const int size = static_cast<int>(std::min<size_t>(report.size(), kScanned));
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(report.data()), size);
+  constexpr uint32_t kTrigger =
+      WireFormatLite::MakeTag(v1::Report::kTriggerFieldNumber, WireFormatLite::WIRETYPE_VARINT);
+  for (uint32_t tag = in.ReadTag(); tag != 0; tag = in.ReadTag()) {
+    uint32_t trigger = 0;
+    if (tag == kTrigger)
+      return in.ReadVarint32(&trigger) && trigger >= v1::TRIGGER_HEALTH && trigger != v1::TRIGGER_START;
+    if (!WireFormatLite::SkipField(&in, tag)) return false;
+  }
+  return false;
+}
 
 static_assert(enum_to_wire<v1::ReportVerdict>(c_sma::Verdict::kRefused) == v1::REPORT_VERDICT_REFUSED);
 
@@ -25,7 +47,16 @@ std::shared_ptr<const c_sma::Peer> reporter_of(const security::Peer& peer) {
   return as;
 }
 
-Result<std::unique_ptr<CollectionPort>> CollectionPort::open(const std::string& listen,
+// With a quarter to spare for streams that end while the next ones begin.
+rpc::Limits CollectionPort::limits_for(size_t scis) {
+  rpc::Limits limits;
+  const size_t streams = std::max(limits.streams, scis + scis / 4);
+  limits.memory = std::max(limits.memory, limits.memory / limits.streams * streams);
+  limits.streams = streams;
+  return limits;
+}
+
+Result<std::unique_ptr<CollectionPort>> CollectionPort::open(const std::string& listen, size_t scis,
                                                              std::shared_ptr<security::Credentials> credentials,
                                                              int epoll) {
   const auto address = AddressPort::parse(listen);
@@ -35,7 +66,8 @@ Result<std::unique_ptr<CollectionPort>> CollectionPort::open(const std::string& 
                                    .listen = *address,
                                    .credentials = std::move(credentials),
                                    .peers = {.kind = security::Kind::kSci},
-                                   .limits = {}});
+                                   .limits = limits_for(scis),
+                                   .urgent = is_urgent});
   if (!server) return server.error();
   (void)watch(epoll, (*server)->fd());
   return std::unique_ptr<CollectionPort>(new CollectionPort(std::move(*server)));

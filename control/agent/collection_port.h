@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The C-SMA's end of its SCIs' streams (CSMA-25, 32, 33): messages in, events for the core out; the core's answers and
-// pulls back. One thread, the loop's; nothing here waits.
+// The C-SMA's end of its SCIs' streams (CSMA-25, 32, 33): messages in, the urgent ones first (CSMA-152), events for the
+// core out; the core's answers and pulls back. One thread, the loop's; nothing here waits.
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "common/result.h"
 #include "control/c_sma/events.h"
@@ -27,9 +28,11 @@ class CollectionPort {
     std::function<void(const rpc::Refused&)> refused;  // somebody was turned away before there was a stream
   };
 
-  // `epoll` is told of its descriptor. Errors: the address, the certificates.
-  static Result<std::unique_ptr<CollectionPort>> open(const std::string& listen,
+  // `epoll` is told of its descriptor. `scis`: so many have room for a stream at the same time. Errors: the address,
+  // the certificates.
+  static Result<std::unique_ptr<CollectionPort>> open(const std::string& listen, size_t scis,
                                                       std::shared_ptr<security::Credentials> credentials, int epoll);
+  static rpc::Limits limits_for(size_t scis);
 
   // True: there may be more.
   bool poll(const Told& told);
@@ -61,6 +64,10 @@ class CollectionPort {
   std::unique_ptr<rpc::Server> server_;
   std::map<rpc::StreamId, Stream> streams_;
 };
+
+// Whether a report says that it comes for more than a change of numbers: for health, for an operator's order, for its
+// end (CSMA-152). Any thread.
+bool is_urgent(std::string_view report);
 
 // What a certificate lets its owner report for.
 std::shared_ptr<const c_sma::Peer> reporter_of(const security::Peer& peer);

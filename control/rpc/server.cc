@@ -36,6 +36,7 @@ struct Door {
   std::shared_ptr<Shared> shared;
   Peers peers;
   size_t streams_max;
+  std::function<bool(std::string_view)> urgent;
   std::atomic<StreamId> next{1};
   Acceptor* acceptor = nullptr;  // outlives every stream
 };
@@ -72,7 +73,8 @@ class ServerStream final : public ServerReactor, public Stream {
     std::string message = to_string(incoming_);
     incoming_.Clear();
     if (meter_) meter_->message(message.size());
-    put({.kind = Signal::Kind::kRead, .id = id_, .text = std::move(message)});
+    const bool urgent = door_.urgent && door_.urgent(message);
+    put({.kind = Signal::Kind::kRead, .id = id_, .urgent = urgent, .text = std::move(message)});
   }
   void OnWriteDone(bool ok) override { put({.kind = Signal::Kind::kWritten, .id = id_, .ok = ok}); }
   void OnCancel() override { put({.kind = Signal::Kind::kBroken, .id = id_}); }
@@ -165,7 +167,7 @@ struct Server::State {
   State(ServerConfig c, const std::shared_ptr<Shared>& s)
       : config(std::move(c)),
         shared(s),
-        door{.shared = s, .peers = Peers(s), .streams_max = config.limits.streams},
+        door{.shared = s, .peers = Peers(s), .streams_max = config.limits.streams, .urgent = config.urgent},
         table(s, {.server = true,
                   .single = config.single,
                   .open = 0,

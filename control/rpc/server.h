@@ -11,9 +11,11 @@
 // Threads: the loop's, which calls everything here; gRPC's own, 2 to 16 by the machine's size and 2 for reflection;
 // one that accepts.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/net.h"
 #include "common/result.h"
@@ -29,6 +31,8 @@ struct ServerConfig {
   std::shared_ptr<security::Credentials> credentials;
   security::Expected peers;  // who may come
   Limits limits = {};
+  // Whether a message goes before those that came before it, one in turn with them. Any thread. None: no message does.
+  std::function<bool(std::string_view message)> urgent = {};
 };
 
 class Server {

@@ -29,10 +29,10 @@ Result<std::shared_ptr<Signals>> Signals::open() {
 
 void Signals::put(Signal signal) {
   const std::lock_guard lock(mutex_);
-  waiting_.push_back(std::move(signal));
+  (signal.urgent ? urgent_ : waiting_).push_back(std::move(signal));
   constexpr uint64_t kOne = 1;
-  // Cannot fail: the counter is taken to 0 whenever the queue is.
-  if (waiting_.size() == 1) (void)!::write(event_.get(), &kOne, sizeof kOne);
+  // Cannot fail: the counter is taken to 0 whenever the queues are.
+  if (waiting_.size() + urgent_.size() == 1) (void)!::write(event_.get(), &kOne, sizeof kOne);
 }
 
 void Signals::put_refused(std::string reason, std::string detail) {
@@ -45,11 +45,14 @@ void Signals::put_refused(std::string reason, std::string detail) {
 
 std::optional<Signal> Signals::take() {
   const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) return {};
-  std::optional<Signal> signal(std::move(waiting_.front()));
-  waiting_.pop_front();
+  if (waiting_.empty() && urgent_.empty()) return {};
+  urgent_next_ = waiting_.empty() || (urgent_next_ && !urgent_.empty());
+  std::deque<Signal>& from = urgent_next_ ? urgent_ : waiting_;
+  urgent_next_ = !urgent_next_;
+  std::optional<Signal> signal(std::move(from.front()));
+  from.pop_front();
   uint64_t count;
-  if (waiting_.empty()) (void)!::read(event_.get(), &count, sizeof count);
+  if (waiting_.empty() && urgent_.empty()) (void)!::read(event_.get(), &count, sizeof count);
   if (signal->kind == Signal::Kind::kRefused) refused_.fetch_sub(1, std::memory_order_relaxed);
   return signal;
 }

@@ -3,6 +3,9 @@
 
 // What gRPC's threads tell the loop. Any thread puts in, none of them waits; the loop takes out. Bounded by what puts
 // in: a stream has at most one message, one write and its beginning and end in here.
+//
+// Urgent messages are a queue of their own, taken in turn with the rest: they wait for none of it, and cannot starve
+// it.
 
 #include <atomic>
 #include <cstdint>
@@ -45,6 +48,7 @@ struct Signal {
   };
   Kind kind{};
   StreamId id = 0;
+  bool urgent = false;  // of kRead
   bool ok = true;
   Code code{};
   std::string text = {}, reason = {};
@@ -71,7 +75,8 @@ class Signals {
   Signals() = default;
   Fd poll_, event_, timer_;
   std::mutex mutex_;
-  std::deque<Signal> waiting_;
+  std::deque<Signal> waiting_, urgent_;
+  bool urgent_next_ = true;
   std::atomic<size_t> refused_{0};
   Nanoseconds armed_ = kNever;
 };

@@ -82,7 +82,7 @@ struct Limits {
   // Bytes that a connection may bring beyond what became messages, and what a window holds for each of its streams; at
   // least twice `message`.
   size_t unfinished = size_t{16} << 20;
-  size_t memory = size_t{512} << 20;            // bytes that gRPC holds before it closes connections
+  size_t memory = size_t{1} << 30;              // bytes that gRPC counts before it closes connections: 8 KiB a stream
   std::chrono::milliseconds handshake{10'000};  // of TLS and HTTP/2
   std::chrono::milliseconds idle{300'000};      // a connection without a stream
   // Of both: how often a silent connection is asked, and how long its answer or acknowledgement may take.

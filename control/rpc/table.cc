@@ -106,6 +106,7 @@ std::optional<RawEvent> Table::handle(Signal signal) {
   if (signal.kind == Kind::kRefused) return Refused{std::move(signal.reason), std::move(signal.text)};
   if (signal.kind == Kind::kOpened) return opened(signal);
   const auto found = entries_.find(signal.id);
+  if (found == entries_.end() && signal.urgent) return {};  // its stream's end came in turn before it
   MARGAY_CHECK(found != entries_.end());
   Entry& entry = found->second;
   switch (signal.kind) {

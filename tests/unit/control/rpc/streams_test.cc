@@ -20,6 +20,29 @@ Limits quick() {
   return limits;
 }
 
+TEST(Signals, UrgentMessagesAreTakenInTurnWithTheRest) {  // CSMA-152
+  const auto signals = *Signals::open();
+  for (StreamId id = 1; id <= 6; ++id) {
+    signals->put({.kind = Signal::Kind::kRead, .id = id, .urgent = id > 3, .text = {}, .reason = {}});
+  }
+  std::vector<StreamId> taken;
+  while (const auto signal = signals->take()) taken.push_back(signal->id);
+  EXPECT_EQ(taken, (std::vector<StreamId>{4, 1, 5, 2, 6, 3}));
+}
+
+TEST(Streams, AnUrgentMessageDoesNotWait) {  // CSMA-152
+  ServerConfig config = server_config();
+  config.urgent = [](std::string_view message) { return message == "urgent"; };
+  Rig rig(std::move(config));
+  rig.add();
+  std::vector<StreamId> streams;
+  for (int n = 0; n < 10; ++n) streams.push_back(rig.open_stream().first);
+  for (const StreamId id : streams) EXPECT_TRUE(rig.clients[0]->send(id, id == streams.back() ? "urgent" : "routine"));
+  std::this_thread::sleep_for(300ms);  // all wait at the server, whose queue nobody serves
+  ASSERT_TRUE(rig.until([&] { return rig.seen.received.size() == streams.size(); }));
+  EXPECT_EQ(rig.seen.received.front().second, "urgent");
+}
+
 TEST(Streams, MessagesGoBothWaysAndThePeerIsKnown) {
   Rig rig;
   rig.add();
