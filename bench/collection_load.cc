@@ -185,11 +185,13 @@ int run(const Options& options) {
   std::string line;
   std::getline(std::cin, line);  // whoever started us looks at memory now
 
-  const auto from = Clock::now();
   shared.running = true;
   for (const auto& sci : scis) sci->send();
+  const auto from = Clock::now();  // all are busy
+  const uint64_t before = shared.answered;
+  std::cout << "busy" << std::endl;
   std::this_thread::sleep_for(std::chrono::seconds(options.seconds));
-  const uint64_t answered = shared.answered;
+  const uint64_t answered = shared.answered - before;
   const double lasted = seconds(Clock::now() - from);
   shared.running = false;
   std::cout << "answered " << answered << " in " << lasted << " not accepted " << shared.not_accepted << std::endl;

@@ -17,7 +17,7 @@ import time
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 VERDICTS = ('UNSPECIFIED', 'ACCEPTED', 'FLAGGED', 'QUARANTINED', 'REFUSED')
-FULL, PERIODIC, ENABLED = 1, 1, 1       # of report.proto
+FULL, PERIODIC, HEALTH, ENABLED = 1, 1, 4, 1        # of report.proto
 
 
 # Protobuf, as far as a report goes.
@@ -38,14 +38,14 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def report(csci_id, cs_id, epoch, sequence, gas, at=None, health=(1, 0, 0, 0), reputation=None):
-    """A full and periodic margay.v1.Report. `at`: Unix seconds, now by default. `health`: of the summary, how many are
+def report(csci_id, cs_id, epoch, sequence, gas, at=None, health=(1, 0, 0, 0), reputation=None, trigger=PERIODIC):
+    """A full margay.v1.Report. `at`: Unix seconds, now by default. `health`: of the summary, how many are
     healthy, degraded, unhealthy and of these unknown."""
     at = time.time() if at is None else at
     when = field(1, int(at)) + field(2, int(at % 1 * 1e9))
     summary = b''.join(field(1 + n, count) for n, count in enumerate(health))
     return (field(1, csci_id) + field(2, cs_id) + field(3, when) + field(4, epoch) + field(5, sequence) +
-            field(6, FULL) + field(7, PERIODIC) + field(9, field(1, 1)) + field(10, gas) + field(15, summary) +
+            field(6, FULL) + field(7, trigger) + field(9, field(1, 1)) + field(10, gas) + field(15, summary) +
             (b'' if reputation is None else field(17, reputation)) + field(19, ENABLED))
 
 

@@ -11,6 +11,7 @@ import time
 from c_sma_case import CSmaAlone, Reporter, resident
 from case import await_true
 from dataplane import BUILD
+from grpc_peer import HEALTH
 
 CONNECTIONS, STREAMS, SECONDS = map(int, os.environ.get('MARGAY_LOAD', '20x50x2').split('x'))
 TRIGGERS = 10
@@ -35,8 +36,9 @@ class CollectionLoad(CSmaAlone):
                            for c in range(CONNECTIONS) for s in range(STREAMS))
         accepted += ''.join(f'    - {{csci_id: "{csci_id}", cs_id: URGENT}}\n' for csci_id in self.urgent)
         text = super().c_sma_text(c_ps=(('cps', 'cps', 'URGENT, LOAD'),), **more)
+        text = text.replace('heartbeat: 2s', 'heartbeat: 60s').replace('valid_for: 20s', 'valid_for: 180s')
         return text.replace('  accept:\n', '  accept:\n' + accepted).replace(
-            'cache: {', f'cache: {{max_entries: {2 * CONNECTIONS * STREAMS}, ')
+            'cache: {', f'cache: {{max_entries: {CONNECTIONS * STREAMS + TRIGGERS}, ')
 
     def load(self, server):
         """All streams stand and none is busy; go() makes them."""
@@ -50,19 +52,18 @@ class CollectionLoad(CSmaAlone):
         self.assertRegex(connected, r'^connected [\d.e+-]+$')
         return process, float(connected.split()[1])
 
-    @staticmethod
-    def go(process):
+    def go(self, process):
         process.stdin.write('\n')
         process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), 'busy\n')
 
     def result(self, process):
-        """Reports a second."""
+        """Reports that were answered, and in how many seconds."""
         line = process.stdout.readline()
         answered, lasted, bad = re.fullmatch(r'answered (\d+) in ([\d.]+) not accepted (\d+)\n', line).groups()
         self.assertEqual(int(bad), 0)
         self.assertGreater(int(answered), 0)
-        self.assertEqual(process.wait(60), 0)
-        return int(answered) / float(lasted)
+        return int(answered), float(lasted)
 
     def cost(self, process):
         """Seconds of a core so far."""
@@ -84,17 +85,19 @@ class CollectionLoad(CSmaAlone):
         process, connected = self.load(address)
         figures = {'connected': connected, 'handshake': (self.cost(server) - spent) / CONNECTIONS * 1000,
                    'stream': (resident(server) - empty) / (CONNECTIONS * STREAMS)}
-        spent = self.cost(server)
         self.go(process)
+        spent = self.cost(server)
         meanwhile()
-        rate = self.result(process)
-        return figures | {'rate': rate, 'a core': rate * SECONDS / (self.cost(server) - spent)}
+        answered, lasted = self.result(process)
+        figures |= {'rate': answered / lasted, 'a core': answered / (self.cost(server) - spent)}
+        self.assertEqual(process.wait(120), 0)
+        return figures
 
     def trigger(self):
         """Milliseconds from an SCI's report that all is down to the C-PS's table."""
         for sci in self.scis:
             began = time.monotonic()
-            sci.send(sci.message(0, health=(0, 0, 1, 0)))
+            sci.send(sci.message(0, health=(0, 0, 1, 0), trigger=HEALTH))
             await_true('the C-PS knows', lambda: self.gas(sci) == 0, 30)
             self.delays.append(1000 * (time.monotonic() - began))
 
@@ -103,9 +106,10 @@ class CollectionLoad(CSmaAlone):
         return next((row['gas'] for row in rows if row['csci_id'] == sci.csci_id), None)
 
     def test_everyone_is_answered_and_what_is_urgent_gets_through(self):
-        """CSMA-32, CSMA-33, CSMA-152"""
+        """CSMA-32, CSMA-33, CSMA-152, CSMA-160, CSMA-178"""
         bare = self.peer()
         self.cps = self.start_cps(cs_ids=('URGENT', 'LOAD'))
+        empty = resident(self.cps.process)
         self.start_c_sma()
         self.scis = [Reporter(self, 'urgent', csci_id, 'URGENT') for csci_id in self.urgent]
         for sci in self.scis:
@@ -118,6 +122,21 @@ class CollectionLoad(CSmaAlone):
             print(f'{unit:28}{ours[what]:12.2f}   gRPC alone {bare[what]:12.2f}   ratio {ours[what] / bare[what]:.2f}')
         print(f'urgent, ms until the C-PS has it, median of {TRIGGERS}: {statistics.median(self.delays):.1f}, '
               f'slowest {max(self.delays):.1f}')
+        count = CONNECTIONS * STREAMS
+        print(f'full sync of {count} rows: {self.full_sync():.2f} s')
+        print(f'a row at the C-PS: {(resident(self.cps.process) - empty) / count:.2f} KiB')
+        began = time.monotonic()
         rows = self.cps.show('table', 'cs-id', 'LOAD')['rows']
-        self.assertEqual(len(rows), CONNECTIONS * STREAMS + 1)
+        print(f'show table --json of {len(rows)} rows: {time.monotonic() - began:.2f} s')
+        self.assertEqual(len(rows), count + 1)
         self.assertEqual({row['gas'] for row in rows if row['csci_id'] is not None}, {100})
+
+    def full_sync(self):
+        """Seconds from the C-PS's question (CSMA-160) to the snapshot's end."""
+        def snapshots():
+            return self.cps.show('sessions')['c_smas'][0]['snapshots']
+
+        before, began = snapshots(), time.monotonic()
+        self.assertEqual(self.cps.run('sync', 'edge-1').returncode, 0)
+        await_true('a snapshot is whole', lambda: snapshots() > before, 120)
+        return time.monotonic() - began
