@@ -84,7 +84,8 @@ inline constexpr size_t kDropReasons = 0
   X(kEndpointConflict, "endpoint_conflict", "the reply direction of this flow already belongs to another SCI's flow") \
   X(kFlowTableFull, "flow_table_full", "no entry left, and none that may give way")                                   \
   X(kUnknownFlow, "unknown_flow", "TCP in mid-flow without a binding, policy reset")                                  \
-  X(kInstanceGone, "instance_gone", "the bound instance may not be used any more")
+  X(kInstanceGone, "instance_gone", "the bound instance may not be used any more")                                    \
+  X(kTooBig, "too_big", "longer than what reaches the instance; told to the client with the MTU")
 
 enum class Refusal : uint8_t {
 #define X(name, text, meaning) name,

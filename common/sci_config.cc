@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/sci_config.h"
 
+#include <algorithm>
+
 namespace margay {
 
 std::string_view word_of(Mode v) {
@@ -9,6 +11,10 @@ std::string_view word_of(Mode v) {
       return "nat";
     case Mode::kL2Dsr:
       return "l2-dsr";
+    case Mode::kIpip:
+      return "ipip";
+    case Mode::kGue:
+      return "gue";
   }
   return "?";
 }
@@ -65,6 +71,31 @@ std::string_view word_of(OnUnhealthy v) {
       return "keep";
   }
   return "?";
+}
+
+std::string_view word_of(UdpChecksum v) {
+  switch (v) {
+    case UdpChecksum::kComputed:
+      return "computed";
+    case UdpChecksum::kZero:
+      return "zero";
+  }
+  return "?";
+}
+
+uint16_t bytes_added(const SciPolicy& sci, const IpAddress& instance) {
+  constexpr uint16_t kIpv4 = 20, kIpv6 = 40, kUdp = 8, kGue = 4;
+  if (!is_tunnel(sci.mode)) return 0;
+  const uint16_t ip = instance.is_v4() ? kIpv4 : kIpv6;
+  if (sci.mode == Mode::kIpip) return ip;
+  return static_cast<uint16_t>(ip + kUdp + (sci.gue.variant == 0 ? kGue : 0));
+}
+
+uint16_t mtu_needed(const SciPolicy& sci, const IpAddress& instance) {
+  constexpr uint16_t kIpv4 = 68, kIpv6 = 1280;
+  const bool v6 =
+      std::any_of(sci.endpoints.begin(), sci.endpoints.end(), [](const Endpoint& e) { return !e.address.is_v4(); });
+  return static_cast<uint16_t>((v6 ? kIpv6 : kIpv4) + bytes_added(sci, instance));
 }
 
 }  // namespace margay

@@ -15,12 +15,13 @@
 
 namespace margay {
 
-enum class Mode : uint8_t { kNat, kL2Dsr };
+enum class Mode : uint8_t { kNat, kL2Dsr, kIpip, kGue };
 enum class Balance : uint8_t { kRoundRobin, kLeastConnections, kSlotBased };
 enum class UnknownFlow : uint8_t { kReset, kDrop, kAdopt };
 enum class WhenNoneHealthy : uint8_t { kDegraded, kReject };
 enum class WhenFull : uint8_t { kReject };
 enum class OnUnhealthy : uint8_t { kReset, kRebind, kKeep };  // D-22
+enum class UdpChecksum : uint8_t { kComputed, kZero };
 
 // As the site file and show spell them: "l2-dsr".
 std::string_view word_of(Mode v);
@@ -29,6 +30,12 @@ std::string_view word_of(UnknownFlow v);
 std::string_view word_of(WhenNoneHealthy v);
 std::string_view word_of(WhenFull v);
 std::string_view word_of(OnUnhealthy v);
+std::string_view word_of(UdpChecksum v);
+
+// The client's packets reach an instance as they are, and its answers go round the SCI.
+constexpr bool is_one_way(Mode mode) { return mode != Mode::kNat; }
+// ... inside a packet of the site's own.
+constexpr bool is_tunnel(Mode mode) { return mode == Mode::kIpip || mode == Mode::kGue; }
 
 inline constexpr uint32_t kSessionsMax = (1u << 24) - 1;  // of one instance: 24 bits in the slot ledger
 inline constexpr size_t kIdBytesMax = 255;                // of a CS-ID, CSCI-ID or SI-ID (D-25); and a site's name
@@ -54,12 +61,26 @@ struct TimersConfig {
   friend bool operator==(const TimersConfig&, const TimersConfig&) = default;
 };
 
+// Generic UDP Encapsulation (draft-ietf-intarea-gue).
+struct GueConfig {
+  uint16_t port = 6080;  // of the instances, as IANA has assigned it
+  uint8_t variant = 0;   // 0: a header of 4 bytes says what follows; 1: the client's packet follows the UDP header
+  UdpChecksum checksum = UdpChecksum::kComputed;
+
+  friend bool operator==(const GueConfig&, const GueConfig&) = default;
+};
+
+inline constexpr uint16_t kMssAsItIs = 0, kMssByMtu = 65535;  // SciPolicy::mss_clamp
+inline constexpr uint16_t kMssMin = 536, kMssMax = 8960;      // RFC 9293 §3.7.1; what fits the largest MTU
+
 // An SCI without its instances.
 struct SciPolicy {
   std::string csci_id;
   std::string cs_id;
   std::vector<Endpoint> endpoints;
   Mode mode = Mode::kNat;
+  GueConfig gue;
+  uint16_t mss_clamp = kMssAsItIs;  // largest MSS that a SYN may announce, or kMssByMtu
   Balance balance = Balance::kSlotBased;
   Nanoseconds affinity_timeout = 300 * kSecond;  // UDP default: 60 s
   TimersConfig timers;
@@ -78,5 +99,11 @@ struct SciPolicy {
 struct SciConfig : SciPolicy {
   std::vector<InstanceConfig> instances;
 };
+
+// Bytes that the SCI's mode puts in front of a client's IP packet on its way to an instance at this address.
+uint16_t bytes_added(const SciPolicy& sci, const IpAddress& instance);
+// The smallest MTU towards such an instance: what every IPv6 packet of 1280 bytes needs (RFC 8200 §5), and every IPv4
+// packet of 68 (RFC 791), if the SCI has clients of that family. Fragments of our own are not made.
+uint16_t mtu_needed(const SciPolicy& sci, const IpAddress& instance);
 
 }  // namespace margay

@@ -81,6 +81,8 @@ class Differ {
     compare(at + "cs_id", a.cs_id == b.cs_id);
     compare(at + "endpoints", a.endpoints == b.endpoints);
     compare(at + "mode", a.mode == b.mode);
+    compare(at + "gue", a.gue == b.gue);
+    compare(at + "mss_clamp", a.mss_clamp == b.mss_clamp);
     compare(at + "balance", a.balance == b.balance);
     compare(at + "affinity", a.affinity_timeout == b.affinity_timeout);
     compare(at + "timers", a.timers == b.timers);

@@ -17,7 +17,7 @@ namespace margay::shared_table {
 namespace {
 
 constexpr uint32_t kMagic = 0x5359474d;  // "MGYS"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 // Walks over the fields (snapshot_fields.h).
 class Encoder {

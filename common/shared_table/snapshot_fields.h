@@ -23,7 +23,11 @@ void pass_policy(Walker& w, Value& p) {
   w.text("csci_id", p.csci_id, kIdBytesMax);
   w.text("cs_id", p.cs_id, kIdBytesMax);
   w.list("endpoints", p.endpoints, kEndpointsMax, [](auto& walker, auto& e) { pass_endpoint(walker, e); });
-  w.word("mode", p.mode, Mode::kL2Dsr);
+  w.word("mode", p.mode, Mode::kGue);
+  w.number("gue.port", p.gue.port, 1, 65535);
+  w.number("gue.variant", p.gue.variant, 0, 1);
+  w.word("gue.checksum", p.gue.checksum, UdpChecksum::kZero);
+  w.number("mss_clamp", p.mss_clamp, 0, kMssByMtu);
   w.word("balance", p.balance, Balance::kSlotBased);
   w.duration("affinity.timeout", p.affinity_timeout);
   w.duration("timers.embryonic", p.timers.embryonic);

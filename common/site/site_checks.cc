@@ -48,6 +48,7 @@ class SiteChecks {
   void check_instance(const Field& field, const SciConfig& sci, InstanceConfig& instance);
   void settle_port(const Field& field, const SciConfig& sci, InstanceConfig& instance);
   void check_reachable(const Field& field, const SciConfig& sci, const InstanceConfig& instance);
+  void check_mtu(PortIndex port, const SciConfig& sci, const InstanceConfig& instance);
 
   const Field& root_;
   SiteConfig& config_;
@@ -187,14 +188,15 @@ void SiteChecks::check_instance(const Field& field, const SciConfig& sci, Instan
   const IpAddress& address = instance.address;
   const bool mixed = std::any_of(sci.endpoints.begin(), sci.endpoints.end(),
                                  [&](const Endpoint& e) { return e.address.is_v4() != address.is_v4(); });
-  if (mixed) field["address"].fail("IPv4 and IPv6 cannot be mixed between an SCI and its instances in this mode");
+  if (mixed && !is_tunnel(sci.mode))
+    field["address"].fail("IPv4 and IPv6 cannot be mixed between an SCI and its instances in this mode");
   if (sci_addresses_.contains(address)) field["address"].fail(address.format() + " is the address of an SCI");
   if (own_addresses_.contains(address)) field["address"].fail(address.format() + " is an address of a port");
   refuse_reserved(field["address"], address);
   check_reachable(field, sci, instance);
 }
 
-// The endpoint's port where none is given. Direct server return leaves the port as it is.
+// The endpoint's port where none is given. One-way modes leave the port as it is.
 void SiteChecks::settle_port(const Field& field, const SciConfig& sci, InstanceConfig& instance) {
   const uint16_t first = sci.endpoints.front().port;
   const auto differs_from = [&](uint16_t port) {
@@ -203,9 +205,9 @@ void SiteChecks::settle_port(const Field& field, const SciConfig& sci, InstanceC
   if (instance.port == 0) {
     instance.port = first;
     if (sci.mode == Mode::kNat && differs_from(first)) field.fail_missing("is missing, as the endpoints' ports differ");
-  } else if (sci.mode == Mode::kL2Dsr && differs_from(instance.port)) {
-    field.fail("l2-dsr cannot change the port, expected the endpoint's " + std::to_string(first) +
-               " or the key left out");
+  } else if (is_one_way(sci.mode) && differs_from(instance.port)) {
+    field.fail(std::string(word_of(sci.mode)) + " cannot change the port, expected the endpoint's " +
+               std::to_string(first) + " or the key left out");
   }
 }
 
@@ -214,16 +216,29 @@ void SiteChecks::check_reachable(const Field& field, const SciConfig& sci, const
   const PortIndex on = port_on_link(config_.ports, address);
   if (on != kNoPort) {
     if (!instance.mac) asked_for_.emplace(on, address);
-    return;
+    return check_mtu(on, sci, instance);
   }
-  const bool has_gateway = std::any_of(config_.ports.begin(), config_.ports.end(), [&](const PortConfig& port) {
+  const auto leads_there = [&](const PortConfig& port) {
     return std::any_of(port.gateways.begin(), port.gateways.end(),
                        [&](const IpAddress& gateway) { return gateway.is_v4() == address.is_v4(); });
-  });
+  };
+  const auto by = std::find_if(config_.ports.begin(), config_.ports.end(), leads_there);
+  const bool has_gateway = by != config_.ports.end();
   const std::string nowhere = address.format() + " is on no port's network";
   if (sci.mode == Mode::kL2Dsr) field["address"].fail(nowhere + ", which l2-dsr needs");
   if (!has_gateway) field["address"].fail(nowhere + " and there is no gateway of its family");
   if (instance.mac) field["mac"].fail_key("expected an instance on a port's network: " + nowhere);
+  if (has_gateway) check_mtu(static_cast<PortIndex>(by - config_.ports.begin()), sci, instance);
+}
+
+// What a tunnel puts in front must leave room for packets that everybody may send.
+void SiteChecks::check_mtu(PortIndex port, const SciConfig& sci, const InstanceConfig& instance) {
+  const uint16_t mtu = config_.ports[port].mtu, needed = mtu_needed(sci, instance.address);
+  if (!is_tunnel(sci.mode) || mtu >= needed) return;
+  root_["dataplane"]["ports"][port]["mtu"].fail(std::string(word_of(sci.mode)) + " to " + instance.address.format() +
+                                                " adds " + std::to_string(bytes_added(sci, instance.address)) +
+                                                " bytes to a client's packet, expected at least " +
+                                                std::to_string(needed) + ", got " + std::to_string(mtu));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // The section `scis` of the site file, as far as it is the data plane's.
 
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 #include "common/site/site_sections.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr auto kNotBuilt = std::nullopt;
 constexpr Word<std::optional<Mode>> kModes[] = {
-    {"l2-dsr", Mode::kL2Dsr}, {"nat", Mode::kNat}, {"full-nat", kNotBuilt}, {"ipip", kNotBuilt}, {"gue", kNotBuilt}};
+    {"l2-dsr", Mode::kL2Dsr}, {"nat", Mode::kNat}, {"full-nat", kNotBuilt}, {"ipip", Mode::kIpip}, {"gue", Mode::kGue}};
 constexpr Word<std::optional<Balance>> kBalances[] = {
     {"round-robin", Balance::kRoundRobin}, {"least-connections", Balance::kLeastConnections},
     {"slot-based", Balance::kSlotBased},   {"weighted-response-time", kNotBuilt},
@@ -26,6 +27,8 @@ constexpr Word<UnknownFlow> kUnknownFlow[] = {
     {"reset", UnknownFlow::kReset}, {"drop", UnknownFlow::kDrop}, {"adopt", UnknownFlow::kAdopt}};
 constexpr Word<OnUnhealthy> kOnUnhealthy[] = {
     {"reset", OnUnhealthy::kReset}, {"rebind", OnUnhealthy::kRebind}, {"keep", OnUnhealthy::kKeep}};
+constexpr Word<UdpChecksum> kUdpChecksums[] = {{"computed", UdpChecksum::kComputed}, {"zero", UdpChecksum::kZero}};
+constexpr Word<uint16_t> kMssWords[] = {{"off", kMssAsItIs}, {"auto", kMssByMtu}};
 constexpr Word<Protocol> kProtocols[] = {{"tcp", Protocol::kTcp}, {"udp", Protocol::kUdp}};
 
 // Words of which the data plane has one only so far.
@@ -40,6 +43,8 @@ constexpr std::string_view kSciKeys[] = {"csci_id",
                                          "endpoints",
                                          "protocol",
                                          "mode",
+                                         "gue",
+                                         "mss_clamp",
                                          "snat",
                                          "balance",
                                          "affinity",
@@ -184,10 +189,39 @@ void read_instances(const Field& instances, SciConfig& sci) {
   }
 }
 
+void read_gue(const Field& field, SciConfig& sci) {
+  if (!is_map(field)) return;
+  if (sci.mode != Mode::kGue) {
+    field.fail_key("is mode gue's, expected it left out in mode " + std::string(word_of(sci.mode)));
+  }
+  refuse_unknown_keys(field, {"port", "variant", "checksum"});
+  read_integer(field["port"], 1, 65535, sci.gue.port);
+  read_integer(field["variant"], 0, 1, sci.gue.variant);
+  read_enum(field["checksum"], kUdpChecksums, sci.gue.checksum);
+}
+
+// `off`, `auto`, or bytes.
+void read_mss_clamp(const Field& field, uint16_t& out) {
+  const bool is_text = field.present() && field.node()->kind == YamlNode::Kind::kText;
+  for (const auto& word : kMssWords) {
+    if (!is_text || field.node()->text != word.name) continue;
+    out = word.value;
+    return;
+  }
+  uint64_t bytes = 0;
+  if (is_text && !field.node()->text.empty() && !std::isdigit(static_cast<unsigned char>(field.node()->text.front()))) {
+    field.fail_expected("off, auto, or an integer from " + std::to_string(kMssMin) + " to " + std::to_string(kMssMax));
+  } else if (read_integer(field, kMssMin, kMssMax, bytes)) {
+    out = static_cast<uint16_t>(bytes);
+  }
+}
+
 void read_behaviour(const Field& field, SciConfig& sci) {
   for (const char* key : {"snat", "queue", "fallback"}) refuse_not_built(field[key]);
   TheOne one{};
   read_built(field["mode"], kModes, sci.mode);
+  read_gue(field["gue"], sci);
+  read_mss_clamp(field["mss_clamp"], sci.mss_clamp);
   read_built(field["balance"], kBalances, sci.balance);
   read_built(field["when_none_healthy"], kWhenNoneHealthy, sci.when_none_healthy);
   read_built(field["when_full"], kWhenFull, sci.when_full);

@@ -51,19 +51,42 @@ void show_forwarders(const DataPlane& plane, Reply& reply) {
   }
 }
 
+Cell mss_clamp_of(const Sci& s) {
+  if (s.mss_clamp == kMssAsItIs) return "off";
+  return s.mss_clamp == kMssByMtu ? Cell("auto") : Cell(s.mss_clamp);
+}
+
 void show_scis(const DataPlane& plane, Reply& reply) {
-  reply.table("scis",
-              {"csci_id", "cs_id", "endpoints", "mode", "balance", "affinity_timeout", "embryonic", "closing",
-               "time_wait", "reset_grace", "unreplied", "when_none_healthy", "when_full", "on_unhealthy",
-               "unknown_flow", "provisional_share", "drain_deadline", "ramp"},
+  reply.table("scis", {"csci_id",           "cs_id",        "endpoints",    "mode",         "gue_port",
+                       "gue_variant",       "gue_checksum", "mss_clamp",    "balance",      "affinity_timeout",
+                       "embryonic",         "closing",      "time_wait",    "reset_grace",  "unreplied",
+                       "when_none_healthy", "when_full",    "on_unhealthy", "unknown_flow", "provisional_share",
+                       "drain_deadline",    "ramp"},
               Reply::Layout::kBlocks);
   for (const Sci& s : plane.table().scis) {
     if (s.gone()) continue;
-    reply.row({s.csci_id, s.cs_id, texts_of(s.endpoints, [](const Endpoint& e) { return e.format(); }), word_of(s.mode),
-               word_of(s.balance), seconds_of(s.affinity_timeout), seconds_of(s.timers.embryonic),
-               seconds_of(s.timers.closing), seconds_of(s.timers.time_wait), seconds_of(s.timers.reset_grace),
-               seconds_of(s.timers.unreplied), word_of(s.when_none_healthy), word_of(s.when_full),
-               word_of(s.on_unhealthy), word_of(s.unknown_flow), s.provisional_share, seconds_of(s.drain_deadline),
+    const bool gue = s.mode == Mode::kGue;
+    reply.row({s.csci_id,
+               s.cs_id,
+               texts_of(s.endpoints, [](const Endpoint& e) { return e.format(); }),
+               word_of(s.mode),
+               gue ? Cell(s.gue.port) : Cell(),
+               gue ? Cell(s.gue.variant) : Cell(),
+               gue ? Cell(word_of(s.gue.checksum)) : Cell(),
+               mss_clamp_of(s),
+               word_of(s.balance),
+               seconds_of(s.affinity_timeout),
+               seconds_of(s.timers.embryonic),
+               seconds_of(s.timers.closing),
+               seconds_of(s.timers.time_wait),
+               seconds_of(s.timers.reset_grace),
+               seconds_of(s.timers.unreplied),
+               word_of(s.when_none_healthy),
+               word_of(s.when_full),
+               word_of(s.on_unhealthy),
+               word_of(s.unknown_flow),
+               s.provisional_share,
+               seconds_of(s.drain_deadline),
                seconds_of(s.record->policy.ramp)});
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/core/fast_path.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "dataplane/core/wire.h"
@@ -146,7 +147,7 @@ bool FastPath::hit(Context& c, uint32_t lane, EntryIndex e) {
   track(c, i, e, keys_[lane].direction);
   trace.state_after = entry.state;
   if (from_client) {
-    to_instance(c, i, e);
+    to_instance(c, lane, e);
   } else {
     to_client(c, i, e, lanes_[lane].client_hash);
   }
@@ -210,19 +211,30 @@ void FastPath::time_response(Context& c, EntryIndex e, Direction direction) {
 }
 
 // Rewrites a client's packet and sends it to the bound instance.
-void FastPath::to_instance(Context& c, uint32_t i, EntryIndex e) {
+void FastPath::to_instance(Context& c, uint32_t lane, EntryIndex e) {
+  const uint32_t i = lanes_[lane].packet;
   const FlowEntry& entry = flows_[e];
   const Instance& instance = c.table.instances[entry.instance];
-  const Parsed& p = parsed_[i];
+  Parsed& p = parsed_[i];
   Packet& packet = c.burst.packets[i];
-  if (!may_leave(c, i, c.table.next_hops[instance.next_hop].port)) return;
+  const uint16_t mtu = c.table.mtu_to(instance);
+  if (p.ip_length > mtu) [[unlikely]]
+    return too_big(c, i, mtu);
   InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
   counters.packets_in.add();
   counters.bytes_in.add(packet.length);
+  if ((p.tcp_flags & kSyn) != 0) [[unlikely]]
+    clamp_mss(c, i, instance);
   if ((entry.flags & kTwoKeys) != 0) {
     translate(packet, p, End::kDestination, instance.address, instance.port);
-  } else {
+  } else if (instance.bytes_added == 0) {
     decrement_ttl(packet, p);
+  } else if (packet.headroom >= instance.bytes_added) {
+    decrement_ttl(packet, p);
+    encapsulate(packet, p, instance.tunnel, instance.address, hashes_[lane]);
+  } else {
+    c.burst.outcomes[i] = Outcome::drop(DropReason::kNoHeadroom);
+    return;
   }
   send_to(c, i, Neighbours::pinned(instance.next_hop), entry.instance);
 }
@@ -232,10 +244,16 @@ void FastPath::to_client(Context& c, uint32_t i, EntryIndex e, uint64_t client_h
   const FlowEntry& entry = flows_[e];
   Packet& packet = c.burst.packets[i];
   const uint32_t neighbour = neighbour_of_client(c.table, entry.client, client_hash, c.tick, c.burst.outcomes[i]);
-  if (neighbour == kNoIndex || !may_leave(c, i, neighbours_.at(neighbour).port)) return;
+  if (neighbour == kNoIndex) return;
+  if (parsed_[i].ip_length > c.table.ports[neighbours_.at(neighbour).port].mtu) {
+    c.burst.outcomes[i] = Outcome::drop(DropReason::kTooBig);
+    return;
+  }
   InstanceCounters& counters = shared_.counters(config_.self, entry.instance);
   counters.packets_out.add();
   counters.bytes_out.add(packet.length);
+  if ((parsed_[i].tcp_flags & kSyn) != 0) [[unlikely]]
+    clamp_mss(c, i, c.table.instances[entry.instance]);
   const Endpoint& shown = c.table.frontends[entry.frontend].endpoint;
   translate(packet, parsed_[i], End::kSource, shown.address, to_wire16(shown.port));
   send_to(c, i, neighbour, kNoIndex);
@@ -264,13 +282,16 @@ uint32_t FastPath::neighbour_of_client(const SiteTable& table, const IpAddress& 
   return Neighbours::pinned(gateways[first]);
 }
 
-// By its length; false: the outcome says why.
-bool FastPath::may_leave(Context& c, uint32_t i, PortIndex port) {
-  if (parsed_[i].ip_length > c.table.ports[port].mtu) {
-    c.burst.outcomes[i] = Outcome::drop(DropReason::kTooBig);
-    return false;
+// Of a SYN, or of the answer to one: no end is to send segments that do not get through between client and instance.
+[[gnu::cold, gnu::noinline]] void FastPath::clamp_mss(Context& c, uint32_t i, const Instance& instance) {
+  uint16_t limit = c.table.scis[instance.sci].mss_clamp;
+  if (limit == kMssAsItIs) return;
+  const Parsed& p = parsed_[i];
+  if (limit == kMssByMtu) {
+    const uint16_t headers = (p.is_v4 ? kIpv4Bytes : kIpv6Bytes) + kTcpBytes;
+    limit = static_cast<uint16_t>(std::max<int>(c.table.mtu_to(instance) - headers, 1));
   }
-  return true;
+  limit_mss(c.burst.packets[i], p, limit);
 }
 
 void FastPath::send_to(Context& c, uint32_t i, uint32_t neighbour, InstanceIndex instance) {

@@ -19,6 +19,7 @@
 #include "dataplane/core/defence.h"
 #include "dataplane/core/flow_table.h"
 #include "dataplane/core/neighbours.h"
+#include "dataplane/core/own_packets.h"
 #include "dataplane/core/packet.h"
 #include "dataplane/core/parse.h"
 #include "dataplane/core/rewrite.h"
@@ -126,9 +127,9 @@ class FastPath {
   void track(Context& c, uint32_t i, EntryIndex e, Direction direction);
   void change_state(Context& c, uint32_t i, EntryIndex e, Direction direction, FlowState next, uint32_t next_before);
   void time_response(Context& c, EntryIndex e, Direction direction);
-  void to_instance(Context& c, uint32_t i, EntryIndex e);
+  void to_instance(Context& c, uint32_t lane, EntryIndex e);
   void to_client(Context& c, uint32_t i, EntryIndex e, uint64_t client_hash);
-  bool may_leave(Context& c, uint32_t i, PortIndex port);
+  void clamp_mss(Context& c, uint32_t i, const Instance& instance);
   void send_to(Context& c, uint32_t i, uint32_t neighbour, InstanceIndex instance);
   uint32_t neighbour_of_client(const SiteTable& table, const IpAddress& client, uint64_t client_hash, Tick now,
                                Outcome& outcome);
@@ -139,15 +140,20 @@ class FastPath {
   void miss(Context& c, uint32_t lane);
   void unknown_flow(Context& c, uint32_t lane);
   void new_flow(Context& c, uint32_t lane);
-  Refusal select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates);
+  struct Attempt {
+    bool candidates = false;
+    uint16_t mtu = 0;  // largest of those for which the packet was too long
+  };
+  Refusal select_and_bind(Context& c, uint32_t lane, HealthState wanted, Attempt& attempt);
   Refusal charge(const SiteTable& table, InstanceIndex i, uint8_t& flags, bool provisional);
   void uncharge(InstanceIndex i, uint8_t flags);
-  bool too_long(const Context& c, uint32_t i, const Instance& instance) const;
   Refusal bind(Context& c, uint32_t lane, InstanceIndex i, uint8_t flags);
   bool insert_keys(EntryIndex e, uint64_t hash, uint64_t reply_hash);
   void begin_binding(Context& c, uint32_t packet, EntryIndex e);
   void reject(Context& c, uint32_t i, Refusal why);
   void reset(Context& c, uint32_t i, Refusal why);
+  void too_big(Context& c, uint32_t i, uint16_t mtu);
+  void answer_with(Context& c, uint32_t i, IcmpError error, Refusal why);
   void answered(Context& c, uint32_t i, Refusal why);
 
   // bindings.cc

@@ -118,13 +118,13 @@ Result<FrontendIndex> LayoutBuilder::add_frontend(const Endpoint& e, SciIndex sc
   return index;
 }
 
-Result<LayoutBuilder::Place> LayoutBuilder::add_instance(InstanceIndex index, const InstanceConfig& instance, Mode mode,
-                                                         Protocol protocol) {
+Result<LayoutBuilder::Place> LayoutBuilder::add_instance(InstanceIndex index, const InstanceConfig& instance,
+                                                         const SciPolicy& sci) {
   const IpAddress& address = instance.address;
   if (layout_.local(address) != LocalKind::kNone) return Error{address.format() + " is an address of the SCI itself"};
   const PortIndex port = port_on_link(config_.ports, address);
   const auto& gateways = address.is_v4() ? layout_.gateways_v4 : layout_.gateways_v6;
-  if (port == kNoPort && mode == Mode::kL2Dsr) {
+  if (port == kNoPort && sci.mode == Mode::kL2Dsr) {
     return Error{address.format() + " is on no port's network, which l2-dsr needs"};
   }
   if (port == kNoPort && gateways.empty()) {
@@ -132,9 +132,30 @@ Result<LayoutBuilder::Place> LayoutBuilder::add_instance(InstanceIndex index, co
   }
   Place place;
   place.next_hop = port != kNoPort ? add_next_hop(port, address, instance.mac) : gateways.front();
-  if (mode == Mode::kNat) place.endpoint = add_endpoint({address, instance.port, protocol});
+  if (auto done = check_mtu(place.next_hop, instance, sci); !done) return done.error();
+  place.source = own_address_near(place.next_hop);
+  if (!is_one_way(sci.mode)) place.endpoint = add_endpoint({address, instance.port, sci.endpoints.front().protocol});
   set_endpoint_of(index, place.endpoint);
   return place;
+}
+
+Result<void> LayoutBuilder::check_mtu(NextHopIndex next_hop, const InstanceConfig& instance,
+                                      const SciPolicy& sci) const {
+  const uint16_t mtu = layout_.ports[layout_.next_hops[next_hop].port].mtu;
+  const uint16_t needed = mtu_needed(sci, instance.address);
+  if (!is_tunnel(sci.mode) || mtu >= needed) return {};
+  return Error{"mtu " + std::to_string(mtu) + " of its port, expected at least " + std::to_string(needed) +
+               " in mode " + std::string(word_of(sci.mode))};
+}
+
+// On the network that holds the next hop; its port has one of the same family in any case.
+IpAddress LayoutBuilder::own_address_near(NextHopIndex next_hop) const {
+  const NextHop& hop = layout_.next_hops[next_hop];
+  const Prefix* best = nullptr;
+  for (const Prefix& prefix : layout_.ports[hop.port].addresses) {
+    if (prefix.contains(hop.address) && (best == nullptr || prefix.length > best->length)) best = &prefix;
+  }
+  return best != nullptr ? best->address : IpAddress{};
 }
 
 EndpointIndex LayoutBuilder::add_endpoint(const Endpoint& e) {

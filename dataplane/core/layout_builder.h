@@ -25,9 +25,10 @@ class LayoutBuilder {
   struct Place {
     NextHopIndex next_hop = kNoIndex;
     EndpointIndex endpoint = kNoIndex;
+    IpAddress source;  // our own address on the network of the next hop
   };
   // After all frontends: an instance must not stand at an address of an SCI.
-  Result<Place> add_instance(InstanceIndex index, const InstanceConfig& instance, Mode mode, Protocol protocol);
+  Result<Place> add_instance(InstanceIndex index, const InstanceConfig& instance, const SciPolicy& sci);
 
   SiteLayout finish() { return std::move(layout_); }
 
@@ -36,6 +37,8 @@ class LayoutBuilder {
   void add_gateways();
   bool add(const IpAddress& address, uint16_t port, Protocol protocol, SiteLayout::SlotKind kind, uint32_t index);
   NextHopIndex add_next_hop(PortIndex port, const IpAddress& address, const std::optional<MacAddress>& mac);
+  Result<void> check_mtu(NextHopIndex next_hop, const InstanceConfig& instance, const SciPolicy& sci) const;
+  IpAddress own_address_near(NextHopIndex next_hop) const;
   EndpointIndex add_endpoint(const Endpoint& endpoint);
   void set_endpoint_of(InstanceIndex instance, EndpointIndex endpoint);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "dataplane/core/fast_path.h"
-#include "dataplane/core/own_packets.h"
 
 namespace margay::dp {
 
@@ -54,36 +53,35 @@ void FastPath::unknown_flow(Context& c, uint32_t lane) {
 void FastPath::new_flow(Context& c, uint32_t lane) {
   const uint32_t i = lanes_[lane].packet;
   const Sci& sci = c.table.scis[traces_[i].sci];
-  bool candidates = false;
-  Refusal why = select_and_bind(c, lane, HealthState::kHealthy, candidates);
-  if (!candidates && sci.when_none_healthy == WhenNoneHealthy::kDegraded) {
-    why = select_and_bind(c, lane, HealthState::kDegraded, candidates);
+  Attempt attempt;
+  Refusal why = select_and_bind(c, lane, HealthState::kHealthy, attempt);
+  if (!attempt.candidates && sci.when_none_healthy == WhenNoneHealthy::kDegraded) {
+    why = select_and_bind(c, lane, HealthState::kDegraded, attempt);
   }
-  if (traces_[i].new_binding) return to_instance(c, i, traces_[i].entry);
-  if (!candidates) why = c.table.waiting ? Refusal::kNoSnapshot : Refusal::kNoHealthyInstance;
+  if (traces_[i].new_binding) return to_instance(c, lane, traces_[i].entry);
+  if (!attempt.candidates) why = c.table.waiting ? Refusal::kNoSnapshot : Refusal::kNoHealthyInstance;
   if (why == Refusal::kNone) {
-    c.burst.outcomes[i] = Outcome::drop(DropReason::kTooBig);
+    too_big(c, i, attempt.mtu);
   } else {
     reject(c, i, why);
   }
 }
 
-bool FastPath::too_long(const Context& c, uint32_t i, const Instance& instance) const {
-  return parsed_[i].ip_length > c.table.ports[c.table.next_hops[instance.next_hop].port].mtu;
-}
-
 // Offers the flow to the candidates, best first, until one takes it. kNone: bound, or too long for every one.
-Refusal FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted, bool& candidates) {
+Refusal FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted, Attempt& attempt) {
   const uint32_t i = lanes_[lane].packet;
   const SciIndex sci = traces_[i].sci;
-  candidates = selector_.begin(c.table, sci, wanted, c.tick) > 0;
+  attempt.candidates = selector_.begin(c.table, sci, wanted, c.tick) > 0;
   // Only a TCP flow that begins with a SYN and whose replies are seen can prove itself (D-45).
   const bool provisional =
       parsed_[i].layer == Layer::kTcp && c.table.scis[sci].mode == Mode::kNat && (parsed_[i].tcp_flags & kSyn) != 0;
   Refusal why = Refusal::kNone;
   for (InstanceIndex k = selector_.next(); k != kNoIndex; k = selector_.next()) {
     uint8_t flags = 0;
-    if (too_long(c, i, c.table.instances[k])) continue;
+    if (const uint16_t mtu = c.table.mtu_to(c.table.instances[k]); parsed_[i].ip_length > mtu) {
+      attempt.mtu = std::max(attempt.mtu, mtu);
+      continue;
+    }
     Refusal its = charge(c.table, k, flags, provisional);
     if (its == Refusal::kNone) {
       its = bind(c, lane, k, flags);
@@ -194,12 +192,19 @@ void FastPath::begin_binding(Context& c, uint32_t packet, EntryIndex e) {
 
 // Never silence (SCI-80): a reset, or ICMP port unreachable.
 void FastPath::reject(Context& c, uint32_t i, Refusal why) {
+  parsed_[i].layer == Layer::kTcp ? reset(c, i, why) : answer_with(c, i, kPortUnreachable, why);
+}
+
+// To a packet without DF too: we make no fragments, and its sender can.
+[[gnu::cold, gnu::noinline]] void FastPath::too_big(Context& c, uint32_t i, uint16_t mtu) {
+  answer_with(c, i, packet_too_big(mtu), Refusal::kTooBig);
+}
+
+void FastPath::answer_with(Context& c, uint32_t i, IcmpError error, Refusal why) {
   Packet& packet = c.burst.packets[i];
-  if (parsed_[i].layer == Layer::kTcp) {
-    reset(c, i, why);
-  } else if (!icmp_.take(c.now)) {
+  if (!icmp_.take(c.now)) {
     c.burst.outcomes[i] = Outcome::drop(DropReason::kRejectRateLimited);
-  } else if (!turn_into_port_unreachable(packet, parsed_[i], c.table.ports[packet.port])) {
+  } else if (!turn_into_icmp_error(packet, parsed_[i], c.table.ports[packet.port], error)) {
     c.burst.outcomes[i] = Outcome::drop(DropReason::kNoHeadroom);
   } else {
     answered(c, i, why);

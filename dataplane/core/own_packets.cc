@@ -142,7 +142,7 @@ void turn_into_reset(Packet& packet, const Parsed& parsed, const TablePort& port
   packet.resize(static_cast<uint16_t>(parsed.l3_offset + length));
 }
 
-bool turn_into_port_unreachable(Packet& packet, const Parsed& parsed, const TablePort& port) {
+bool turn_into_icmp_error(Packet& packet, const Parsed& parsed, const TablePort& port, IcmpError error) {
   const uint16_t header = parsed.is_v4 ? kIpv4Bytes : kIpv6Bytes;
   const auto added = static_cast<uint16_t>(header + kIcmpBytes);
   if (packet.headroom < added) return false;
@@ -154,18 +154,19 @@ bool turn_into_port_unreachable(Packet& packet, const Parsed& parsed, const Tabl
   uint8_t* ip = packet.data + parsed.l3_offset;
   uint8_t* icmp = ip + header;
   std::memset(icmp, 0, kIcmpBytes);
+  store32(icmp + 4, to_wire32(error.rest));
   const auto length = static_cast<uint16_t>(added + quoted);
   const auto icmp_length = static_cast<uint16_t>(kIcmpBytes + quoted);
   if (parsed.is_v4) {
     write_ipv4(ip, parsed.destination, parsed.source, static_cast<uint8_t>(Protocol::kIcmp), length);
-    icmp[0] = 3;
-    icmp[1] = 3;
+    icmp[0] = error.type_v4;
+    icmp[1] = error.code_v4;
     store16(icmp + 2, fold(sum_bytes({icmp, icmp_length})));
   } else {
     const auto protocol = static_cast<uint8_t>(Protocol::kIcmpv6);
     write_ipv6(ip, parsed.destination, parsed.source, protocol, length, kOurTtl);
-    icmp[0] = 1;
-    icmp[1] = 4;
+    icmp[0] = error.type_v6;
+    icmp[1] = error.code_v6;
     store16(icmp + 2, l4_checksum(parsed.destination, parsed.source, protocol, icmp, icmp_length));
   }
   packet.resize(static_cast<uint16_t>(parsed.l3_offset + length));

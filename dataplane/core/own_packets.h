@@ -17,9 +17,17 @@ namespace margay::dp {
 void turn_into_echo_reply(Packet& packet, const Parsed& parsed, const TablePort& port);
 // RFC 9293 §3.5.2 and §3.10.7.1: with an ACK, <SEQ=SEG.ACK><CTL=RST>, else <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>.
 void turn_into_reset(Packet& packet, const Parsed& parsed, const TablePort& port);
-// Port unreachable (RFC 792, RFC 4443 §3.1), quoting as much as RFC 1812 §4.3.2.3 and RFC 4443 §2.4 c allow. False
-// without headroom for the new headers; nothing has changed then.
-[[nodiscard]] bool turn_into_port_unreachable(Packet& packet, const Parsed& parsed, const TablePort& port);
+// Type and code over IPv4 and IPv6, and what stands in the header's last four bytes (host order).
+struct IcmpError {
+  uint8_t type_v4, code_v4, type_v6, code_v6;
+  uint32_t rest = 0;
+};
+inline constexpr IcmpError kPortUnreachable{3, 3, 1, 4};  // RFC 792, RFC 4443 §3.1
+// RFC 1191 §4, RFC 4443 §3.2: with the longest IP packet that gets through.
+constexpr IcmpError packet_too_big(uint16_t mtu) { return {3, 4, 2, 0, mtu}; }
+// Quotes as much as RFC 1812 §4.3.2.3 and RFC 4443 §2.4 c allow. False without headroom for the new headers; nothing
+// has changed then.
+[[nodiscard]] bool turn_into_icmp_error(Packet& packet, const Parsed& parsed, const TablePort& port, IcmpError error);
 
 // --- into a frame, VLAN tag of the port included; the caller sets the outcome ---
 

@@ -70,6 +70,28 @@ void translate(Packet& packet, const Parsed& parsed, End end, const IpAddress& a
   }
 }
 
+void limit_mss(Packet& packet, const Parsed& parsed, uint16_t limit) {
+  constexpr uint8_t kEnd = 0, kNothing = 1, kMss = 2, kMssBytes = 4;
+  uint8_t* tcp = packet.data + parsed.l4_offset;
+  const size_t end = size_t{tcp[12]} >> 4 << 2;
+  size_t at = kTcpBytes;
+  while (at + 1 < end && tcp[at] != kEnd && tcp[at] != kMss) {
+    const size_t length = tcp[at] == kNothing ? 1 : tcp[at + 1];
+    if (length == 0) return;
+    at += length;
+  }
+  if (at + kMssBytes > end || tcp[at] != kMss || tcp[at + 1] != kMssBytes) return;
+  uint8_t* mss = tcp + at + 2;
+  if (from_wire16(load16(mss)) <= limit) return;
+  ChecksumDelta delta;
+  // At an odd place the option's bytes lie in two words of the sum, each on the other side.
+  const auto as_summed = [&] { return at % 2 == 0 ? load16(mss) : swap16(load16(mss)); };
+  const uint16_t before = as_summed();
+  store16(mss, to_wire16(limit));
+  delta.change16(before, as_summed());
+  store16(tcp + kTcpChecksum, delta.apply(load16(tcp + kTcpChecksum)));
+}
+
 void decrement_ttl(Packet& packet, const Parsed& parsed) {
   uint8_t* ip = packet.data + parsed.l3_offset;
   if (!parsed.is_v4) {

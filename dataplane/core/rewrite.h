@@ -21,6 +21,10 @@ enum class End : uint8_t { kSource, kDestination };
 // family, TTL above 1. A UDP checksum of 0 over IPv4 stays 0 (RFC 768).
 void translate(Packet& packet, const Parsed& parsed, End end, const IpAddress& address, uint16_t port_wire);
 
+// Lowers the MSS option of a SYN to `limit`, checksum and all; without one, or with a lower one, nothing changes.
+// REQUIRES: TCP.
+void limit_mss(Packet& packet, const Parsed& parsed, uint16_t limit);
+
 // Takes one off the TTL or hop limit. REQUIRES: it is above 1.
 void decrement_ttl(Packet& packet, const Parsed& parsed);
 

@@ -29,7 +29,7 @@ bool same_host(const InstanceRecord& a, const InstanceRecord& b) {
 
 // Does nothing of the layout change from one record to the other?
 bool same_places(const SciRecord& a, const SciRecord& b) {
-  return a.policy.endpoints == b.policy.endpoints && a.policy.mode == b.policy.mode &&
+  return a.policy.endpoints == b.policy.endpoints && a.policy.mode == b.policy.mode && a.policy.gue == b.policy.gue &&
          std::equal(a.instances.begin(), a.instances.end(), b.instances.begin(), b.instances.end(), same_host);
 }
 
@@ -210,6 +210,10 @@ class Applier {
     i.max_sessions = record.config.max_sessions;
     i.limit = record.limit;
     i.si_id = record.config.id;
+    const IpAddress source = i.tunnel.source;  // the layout's
+    i.tunnel = tunnel_of(sci.policy, i.address);
+    i.tunnel.source = source;
+    i.bytes_added = i.tunnel.bytes;
   }
 
   Result<void> build_layout() {
@@ -264,13 +268,15 @@ class Applier {
   Result<void> place_instances(LayoutBuilder& builder, SciIndex s) {
     const Sci& sci = next_->scis[s];
     for (const InstanceRecord& record : sci.record->instances) {
-      auto place = builder.add_instance(record.index, record.config, sci.mode, sci.endpoints.front().protocol);
+      auto place = builder.add_instance(record.index, record.config, sci);
       if (!place) return in(name_of(*sci.record, record) + ".address", place.error());
       const Instance& i = next_->instances[record.index];
-      if (i.next_hop == place->next_hop && i.endpoint == place->endpoint) continue;
+      const bool same_source = i.tunnel.source == place->source;
+      if (i.next_hop == place->next_hop && i.endpoint == place->endpoint && same_source) continue;
       Instance& moved = next_->instances.edit(record.index);
       moved.next_hop = place->next_hop;
       moved.endpoint = place->endpoint;
+      moved.tunnel.source = place->source;
     }
     return {};
   }

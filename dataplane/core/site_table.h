@@ -23,6 +23,7 @@
 #include "dataplane/core/shared_array.h"
 #include "dataplane/core/site_config.h"
 #include "dataplane/core/site_layout.h"
+#include "dataplane/core/tunnel.h"
 #include "dataplane/core/units.h"
 
 namespace margay::dp {
@@ -40,10 +41,12 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
   Tick drain_deadline = 0;  // kDraining: sessions end then
   OnUnhealthy on_unhealthy = OnUnhealthy::kReset;
   bool gone = false;          // no longer part of the site: takes nothing, ends what it has
+  uint8_t bytes_added = 0;    // tunnel.bytes
   Tick ramp_end = 0;          // from here on it gets its full share of new flows
   uint32_t max_sessions = 0;  // slots
   uint32_t limit = 0;         // the ledger's limit: what of max_sessions new flows may use (D-7)
   std::string si_id;          // empty: this index was never used
+  Tunnel tunnel;
 
   // May it take a new flow at all? One rule for every algorithm (SCI-74, D-23, D-33).
   bool takes_new_flows(HealthState wanted) const {
@@ -64,6 +67,7 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
   }
   static constexpr uint32_t kFullShare = 256;
 };
+static_assert(offsetof(Instance, limit) < kCacheLine && offsetof(Instance, tunnel) > kCacheLine);
 
 struct Sci : SciPolicy {
   Tick established = 0, embryonic = 0, closing = 0, time_wait = 0, reset_grace = 0, unreplied = 0;
@@ -120,6 +124,10 @@ class SiteTable {
   }
   bool authorised(PortIndex port, const MacAddress& source, uint16_t vlan) const {
     return layout_->authorised(port, source, vlan);
+  }
+  // Longest IP packet of a client that reaches the instance: its port's MTU less what its tunnel adds.
+  uint16_t mtu_to(const Instance& i) const {
+    return static_cast<uint16_t>(ports[next_hops[i.next_hop].port].mtu - i.bytes_added);
   }
   PortIndex on_link(const IpAddress& address) const { return port_on_link(layout_->ports, address); }
 

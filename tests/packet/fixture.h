@@ -107,6 +107,8 @@ inline PacketBuilder from_instance(const PacketBuilder& p) { return p.ether(kIns
 Rows frame_rows();       // what the parser and the link layer refuse
 Rows forwarding_rows();  // nat and l2-dsr
 Rows connection_rows();  // TCP's life, refusals, unknown flows
+Rows tunnel_rows();      // ipip and gue
+Rows too_big_rows();     // what does not fit, and MSS
 Rows local_rows();       // ARP, ND, echo, kernel interface
 
 }  // namespace margay::test

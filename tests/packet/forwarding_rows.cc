@@ -116,8 +116,10 @@ Rows nat_rows() {
        {in(0, kQuery).out(1, kQueryOut), in(1, kAnswer.ttl(1)).drop(DropReason::kTtlExceeded)}},
 
       {"as long as the MTU", small_mtu(), {in(0, kQuery.payload_size(1372)).out(1, kQueryOut.payload_size(1372))}},
-      {"longer than the MTU", small_mtu(), {in(0, kQuery.payload_size(1373)).drop(DropReason::kTooBig).leaves(0, 0)}},
-      {"longer than the MTU over IPv6", small_mtu(), {in(0, kQuery6.payload_size(1353)).drop(DropReason::kTooBig)}},
+      {"answer longer than the MTU",
+       with(nat_site(), [](SiteConfig& c) { c.ports[0].mtu = 1400; }),
+       {in(0, kQuery).out(1, kQueryOut), in(1, kAnswer.payload_size(1372)).out(0, kAnswerOut.payload_size(1372)),
+        in(1, kAnswer.payload_size(1373)).drop(DropReason::kTooBig)}},
       {"padding does not count for the MTU",
        small_mtu(),
        {in(0, kQuery.payload_size(1372).pad(1500)).out(1, kQueryOut.payload_size(1372).pad(1500))}},

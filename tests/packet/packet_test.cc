@@ -245,6 +245,8 @@ std::string row_name(const testing::TestParamInfo<Row>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Frame, PacketTest, testing::ValuesIn(frame_rows()), row_name);
 INSTANTIATE_TEST_SUITE_P(Forwarding, PacketTest, testing::ValuesIn(forwarding_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(Tunnel, PacketTest, testing::ValuesIn(tunnel_rows()), row_name);
+INSTANTIATE_TEST_SUITE_P(TooBig, PacketTest, testing::ValuesIn(too_big_rows()), row_name);
 INSTANTIATE_TEST_SUITE_P(Connection, PacketTest, testing::ValuesIn(connection_rows()), row_name);
 INSTANTIATE_TEST_SUITE_P(Local, PacketTest, testing::ValuesIn(local_rows()), row_name);
 

@@ -20,7 +20,8 @@ def instance(index, name, address, generation=1, health="HEALTHY", **more):
 def sci(*instances, **more):
     return {"index": 0, "csci_id": "192.0.2.10:80", "cs_id": "web",
             "endpoints": [{"address": "192.0.2.10", "port": 80, "protocol": "tcp"}],
-            "mode": "nat", "balance": "round-robin", "affinity.timeout": 8, "timers.embryonic": 2, "timers.closing": 2,
+            "mode": "nat", "gue.port": 6080, "gue.variant": 0, "gue.checksum": "computed",
+            "mss_clamp": 0, "balance": "round-robin", "affinity.timeout": 8, "timers.embryonic": 2, "timers.closing": 2,
             "timers.time_wait": 3, "timers.reset_grace": 2, "timers.unreplied": 5, "when_none_healthy": "reject",
             "when_full": "reject", "on_unhealthy": "reset", "unknown_flow": "reset", "provisional.share": 1,
             "degradation_factor": 0.5, "drain_deadline": 600, "ramp": 0, "instances": list(instances)} | more

@@ -57,7 +57,10 @@ inline shared_table::Snapshot random_snapshot(Random& random) {
       sci.policy.endpoints.push_back({random_address(random), static_cast<uint16_t>(1 + random.below(65535)),
                                       random.one_in(2) ? Protocol::kTcp : Protocol::kUdp});
     }
-    sci.policy.mode = static_cast<Mode>(random.below(2));
+    sci.policy.mode = static_cast<Mode>(random.below(4));
+    sci.policy.gue = {static_cast<uint16_t>(1 + random.below(65535)), static_cast<uint8_t>(random.below(2)),
+                      static_cast<UdpChecksum>(random.below(2))};
+    sci.policy.mss_clamp = static_cast<uint16_t>(random.below(65536));
     sci.policy.balance = static_cast<Balance>(random.below(3));
     sci.policy.affinity_timeout = random.below(1000) * kSecond;
     SciPolicy& p = sci.policy;

@@ -64,7 +64,18 @@ void write_sci(std::ostream& out, const SciConfig& sci) {
         << ", protocol: " << (e.protocol == Protocol::kTcp ? "tcp" : "udp") << "}\n";
   }
   const TimersConfig& t = sci.timers;
-  out << "    mode: " << word_of(sci.mode) << "\n    balance: " << word_of(sci.balance)
+  out << "    mode: " << word_of(sci.mode);
+  if (sci.mode == Mode::kGue) {
+    out << "\n    gue: {port: " << sci.gue.port << ", variant: " << unsigned{sci.gue.variant}
+        << ", checksum: " << word_of(sci.gue.checksum) << "}";
+  }
+  out << "\n    mss_clamp: ";
+  if (sci.mss_clamp == kMssAsItIs || sci.mss_clamp == kMssByMtu) {
+    out << (sci.mss_clamp == kMssAsItIs ? "off" : "auto");
+  } else {
+    out << sci.mss_clamp;
+  }
+  out << "\n    balance: " << word_of(sci.balance)
       << "\n    affinity: {key: 5-tuple, timeout: " << milliseconds(sci.affinity_timeout)
       << "}\n    timers: {embryonic: " << milliseconds(t.embryonic) << ", closing: " << milliseconds(t.closing)
       << ", time_wait: " << milliseconds(t.time_wait) << ", reset_grace: " << milliseconds(t.reset_grace)

@@ -309,6 +309,48 @@ TEST_F(SiteChangeTest, WhatDoesNotFitIsRefusedWhole) {
   EXPECT_EQ(frontend("192.0.2.12"), kNoIndex);
 }
 
+TEST_F(SiteChangeTest, TunnelsBeginAtOurAddressOnTheNextHopsNetwork) {
+  SciRecord s = sci(0, 0, 2);
+  s.policy.mode = Mode::kGue;
+  s.instances[1].config.address = ip("203.0.113.1");  // behind 192.0.2.1
+  take({s});
+  EXPECT_EQ(table_->instances[0].tunnel, (Tunnel{ip("10.1.0.2"), to_wire16(6080), 32, true, true}));
+  EXPECT_EQ(table_->instances[1].tunnel, (Tunnel{ip("192.0.2.2"), to_wire16(6080), 32, true, true}));
+  EXPECT_EQ(table_->instances[0].bytes_added, 32);
+  EXPECT_EQ(table_->instances[0].endpoint, kNoIndex) << "replies do not come by here";
+  EXPECT_EQ(table_->mtu_to(table_->instances[0]), 1468);
+
+  s.policy.gue = {5555, 1, UdpChecksum::kZero};
+  s.instances[0].config.weight = 7;
+  in_use_ = {0, 1};
+  take({s}, false);
+  EXPECT_EQ(table_->instances[0].tunnel, (Tunnel{ip("10.1.0.2"), to_wire16(5555), 28, false, false}));
+  EXPECT_EQ(table_->mtu_to(table_->instances[0]), 1472);
+
+  in_use_ = {};
+  s.policy.mode = Mode::kIpip;
+  take({s}, false);
+  EXPECT_EQ(table_->instances[0].tunnel, (Tunnel{ip("10.1.0.2"), 0, 20, false, true}));
+  s.policy.mode = Mode::kL2Dsr;
+  s.instances.pop_back();
+  take({s}, false);
+  EXPECT_EQ(table_->instances[0].bytes_added, 0);
+  EXPECT_EQ(table_->mtu_to(table_->instances[0]), 1500);
+}
+
+TEST_F(SiteChangeTest, TunnelsNeedRoomForIpv6) {
+  config_.ports[0].mtu = 1311;
+  SciRecord s = sci(2, 20, 1);
+  s.policy.endpoints[0].address = ip("2001:db8::12");
+  s.policy.mode = Mode::kGue;
+  const std::string expected = "mtu 1311 of its port, expected at least 1312 in mode gue";
+  EXPECT_EQ(error({s}), "scis[192.0.2.12:80].instances[si-20].address: " + expected);
+  s.policy.gue.variant = 1;
+  take({s});
+  s.policy.gue.variant = 0;
+  EXPECT_EQ(error({s}), "scis[192.0.2.12:80].instances[si-20].address: " + expected);
+}
+
 TEST_F(SiteChangeTest, WhatACompleteSnapshotDoesNotNameIsGone) {
   take({sci(0, 0, 2), sci(1, 10, 1)});
   take({sci(0, 0, 2)});

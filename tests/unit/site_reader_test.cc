@@ -178,6 +178,17 @@ TEST(SiteReader, ReadsEachWord) {
   EXPECT_EQ(good(with_dataplane("idle: sleep")).idle, Idle::kSleep);
   EXPECT_EQ(good(with_sci("mode: nat")).scis[0].mode, Mode::kNat);
   EXPECT_EQ(good(with_sci("mode: l2-dsr")).scis[0].mode, Mode::kL2Dsr);
+  EXPECT_EQ(good(with_sci("mode: ipip")).scis[0].mode, Mode::kIpip);
+  EXPECT_EQ(good(with_sci("mode: gue")).scis[0].mode, Mode::kGue);
+  EXPECT_EQ(good(with_sci("mode: gue")).scis[0].gue, (GueConfig{6080, 0, UdpChecksum::kComputed}));
+  EXPECT_EQ(good(with_sci("mode: gue\n    gue: {port: 5555, variant: 1, checksum: zero}")).scis[0].gue,
+            (GueConfig{5555, 1, UdpChecksum::kZero}));
+  EXPECT_EQ(good(with_sci("mode: gue\n    gue: {checksum: computed}")).scis[0].gue.checksum, UdpChecksum::kComputed);
+  EXPECT_EQ(good(with_sci("mss_clamp: off")).scis[0].mss_clamp, 0);
+  EXPECT_EQ(good(with_sci("mss_clamp: auto")).scis[0].mss_clamp, kMssByMtu);
+  EXPECT_EQ(good(with_sci("mss_clamp: 536")).scis[0].mss_clamp, 536);
+  EXPECT_EQ(good(with_sci("mss_clamp: 8960")).scis[0].mss_clamp, 8960);
+  EXPECT_EQ(good(kSiteText).scis[0].mss_clamp, 0);
   EXPECT_EQ(good(with_sci("balance: round-robin")).scis[0].balance, Balance::kRoundRobin);
   EXPECT_EQ(good(with_sci("balance: least-connections")).scis[0].balance, Balance::kLeastConnections);
   EXPECT_EQ(good(with_sci("balance: slot-based")).scis[0].balance, Balance::kSlotBased);
@@ -238,7 +249,8 @@ TEST(SiteReader, TheReferenceFileNamesWhatIsNotBuilt) {
   };
   const Step steps[] = {
       {"35:1: accelerators: is not built yet, expected it left out", "accelerators:", "# accelerators:"},
-      {"43:11: scis[0].mode: full-nat is not built yet, expected l2-dsr or nat", "mode: full-nat", "mode: nat"},
+      {"43:11: scis[0].mode: full-nat is not built yet, expected l2-dsr or nat or ipip or gue", "mode: full-nat",
+       "mode: nat"},
       {"44:5: scis[0].snat: is not built yet, expected it left out", "    snat:", "    # snat:"},
       {"51:5: scis[0].queue: is not built yet, expected it left out", "    queue:", "    # queue:"},
       {"52:5: scis[0].fallback: is not built yet, expected it left out", "    fallback:", "    # fallback:"},
@@ -274,6 +286,8 @@ TEST(SiteReader, TheReferenceFileNamesWhatIsNotBuilt) {
 TEST(SiteReader, WhatIsReadCanBeWrittenAndReadAgain) {
   for (const std::string& text :
        {shortest(), std::string(kSiteText), with_sci("mode: l2-dsr\n    provisional: {share: 33.3%}"),
+        with_sci("mode: gue\n    gue: {port: 5555, variant: 1, checksum: zero}\n    mss_clamp: auto"),
+        with_sci("mode: ipip\n    mss_clamp: 1300"),
         with_port0("vlan: 7\n      gateways: [192.0.2.1]\n      neighbours: {192.0.2.1: \"02:00:00:00:00:01\"}")}) {
     const std::string written = site_yaml(good(text));
     EXPECT_EQ(site_yaml(good(written)), written);

@@ -42,8 +42,8 @@ TEST(SiteRestart, WhatTheDataPlaneTakesOnce) {
 
 TEST(SiteRestart, NotForScisAndInstances) {
   EXPECT_TRUE(keys(kSiteText).empty());
-  for (const char* line : {"mode: l2-dsr", "balance: round-robin", "drain_deadline: 5s", "unknown_flow: drop",
-                           "timers: {closing: 1s}", "health: {recovery: direct}", "price: 5"}) {
+  for (const char* line : {"mode: l2-dsr", "mode: gue", "mss_clamp: auto", "balance: round-robin", "drain_deadline: 5s",
+                           "unknown_flow: drop", "timers: {closing: 1s}", "health: {recovery: direct}", "price: 5"}) {
     EXPECT_TRUE(keys(with_sci(line)).empty()) << line;
   }
   EXPECT_TRUE(keys(with_instance("weight: 5")).empty());

@@ -105,7 +105,11 @@ TEST(Snapshot, EachWrongValueIsNamed) {
        [](Snapshot& s) { s.scis[0].policy.endpoints[0].port = 0; }},
       {"scis[192.0.2.10:80].endpoints: protocol 1, expected TCP (6) or UDP (17)",
        [](Snapshot& s) { s.scis[0].policy.endpoints[0].protocol = Protocol::kIcmp; }},
-      {"scis[0].mode: 2, expected 0 to 1", [](Snapshot& s) { s.scis[0].policy.mode = static_cast<Mode>(2); }},
+      {"scis[0].mode: 4, expected 0 to 3", [](Snapshot& s) { s.scis[0].policy.mode = static_cast<Mode>(4); }},
+      {"scis[0].gue.port: 0, expected 1 to 65535", [](Snapshot& s) { s.scis[0].policy.gue.port = 0; }},
+      {"scis[0].gue.variant: 2, expected 0 to 1", [](Snapshot& s) { s.scis[0].policy.gue.variant = 2; }},
+      {"scis[0].gue.checksum: 2, expected 0 to 1",
+       [](Snapshot& s) { s.scis[0].policy.gue.checksum = static_cast<UdpChecksum>(2); }},
       {"scis[0].balance: 3, expected 0 to 2", [](Snapshot& s) { s.scis[0].policy.balance = static_cast<Balance>(3); }},
       {"scis[0].timers.closing: 86400000000001, expected 0 to 86400000000000",
        [](Snapshot& s) { s.scis[0].policy.timers.closing = 24 * 3600 * kSecond + 1; }},
@@ -142,8 +146,8 @@ TEST(Snapshot, EachWrongValueIsNamed) {
 
 TEST(Snapshot, OtherBytesAreNoSnapshot) {
   std::vector<std::byte> bytes = encode(small());
-  bytes[4] = std::byte{2};
-  EXPECT_EQ(decode(bytes).error().message, "version: 2, expected 1");
+  bytes[4] = std::byte{1};
+  EXPECT_EQ(decode(bytes).error().message, "version: 1, expected 2");
   bytes[0] = std::byte{0};
   EXPECT_EQ(decode(bytes).error().message, "magic: not a snapshot");
   EXPECT_EQ(decode({}).error().message, "magic: not a snapshot");

@@ -66,6 +66,7 @@ const std::string kInstance =
 const std::string kSnapshot =
     R"({"time":1700000000000000001,"snapshot":{"generation":5,"base":4,"scis":[{"index":3,"csci_id":"192.0.2.10:80",)"
     R"("cs_id":"ARS","endpoints":[{"address":"192.0.2.10","port":80,"protocol":"tcp"}],"mode":"nat",)"
+    R"("gue.port":6080,"gue.variant":0,"gue.checksum":"computed","mss_clamp":0,)"
     R"("balance":"slot-based","affinity.timeout":300.0,"timers.embryonic":0.5,"timers.closing":10.0,)"
     R"("timers.time_wait":60.0,"timers.reset_grace":2.0,"timers.unreplied":5.0,"when_none_healthy":"degraded",)"
     R"("when_full":"reject","on_unhealthy":"reset","unknown_flow":"reset","provisional.share":0.5,)"
@@ -126,7 +127,9 @@ TEST(TableRecord, WhatIsWrongIsNamed) {
        sci + "cs_id: \"" + std::string(39, 'x') + "..., expected a text of 1 to 255 bytes"},
       {kSnapshot, "\"ARS\"", "\"a\\u0001\"", "scis[0].cs_id: holds a control character"},
       {kSnapshot, "\"tcp\"", "\"icmp\"", sci + "endpoints[0].protocol: \"icmp\", expected tcp or udp"},
-      {kSnapshot, "\"nat\"", "6", sci + "mode: 6, expected nat or l2-dsr"},
+      {kSnapshot, "\"nat\"", "6", sci + "mode: 6, expected nat, l2-dsr, ipip or gue"},
+      {kSnapshot, "\"computed\"", "\"none\"", sci + "gue.checksum: \"none\", expected computed or zero"},
+      {kSnapshot, "\"gue.variant\":0", "\"gue.variant\":2", sci + "gue.variant: 2, expected 0 to 1"},
       {kSnapshot, "\"slot-based\"", "\"best\"",
        sci + "balance: \"best\", expected round-robin, least-connections or slot-based"},
       {kSnapshot, "300.0", "86401", sci + "affinity.timeout: 86401, expected 0 to 86400 seconds"},
