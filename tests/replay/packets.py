@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+GUE = (UDP, "2001:db8:1::2", 6080)
 
 
 def mac(text):
@@ -103,7 +104,7 @@ class Read:
 
 
 def read_frame(time, frame):
-    """None for anything but a whole TCP segment or UDP datagram."""
+    """None for anything but a whole TCP segment or UDP datagram. Of what the SCI sends by GUE, what is inside."""
     at, vlan = 14, 0
     ethertype = struct.unpack_from("!H", frame, 12)[0]
     if ethertype == 0x8100:
@@ -127,9 +128,22 @@ def read_frame(time, frame):
         data, flags = 8, 0
     else:
         return None
+    if (protocol, str(ipaddress.ip_address(source)), struct.unpack_from("!H", segment, 2)[0]) == GUE:
+        inner = ethernet(frame[6:12], frame[:6], 0x0800, behind_gue(segment), vlan)
+        if transport_checksum_right(frame) != transport_checksum_right(inner):
+            raise AssertionError(f"outer UDP checksum: {frame.hex()}")
+        return read_frame(time, inner)
     return Read(time, frame[6:12], frame[:6], vlan, str(ipaddress.ip_address(source)),
                 str(ipaddress.ip_address(destination)), protocol, struct.unpack_from("!HH", segment), flags,
                 segment[data:], frame)
+
+
+def behind_gue(datagram):
+    """The IPv4 packet in it: draft-ietf-intarea-gue §3.2, variant 0 without options; RFC 6335 §6 for the port."""
+    source_port, _, length = struct.unpack_from("!HHH", datagram)
+    if source_port < 0xC000 or length != len(datagram) or datagram[8:12] != b"\0\x04\0\0":
+        raise AssertionError(f"no right GUE: {datagram.hex()}")
+    return datagram[12:]
 
 
 def transport_checksum_right(frame):

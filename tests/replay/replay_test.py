@@ -69,6 +69,9 @@ INSTANCES = {(address, service.instance_port): (service, p.mac(mac))
              for service in scenario.SERVICES for address, mac in service.instances if mac}
 
 
+ONE_WAY = {service.address: service for service in (scenario.DIRECT, scenario.TUNNEL)}
+
+
 def to_instances(run, only_clean=True):
     """Frames sent to instances, as (port, service, instance's address, its MAC, frame)."""
     for port in PORTS[1:]:
@@ -78,9 +81,10 @@ def to_instances(run, only_clean=True):
             read = p.read_frame(time, frame)
             if read is None:
                 continue
-            if read.destination == scenario.DIRECT.address:
-                address, mac = scenario.DIRECT.instances[0]
-                yield port, scenario.DIRECT, address, p.mac(mac), read
+            if read.destination in ONE_WAY:
+                service = ONE_WAY[read.destination]
+                address, mac = service.instances[0]
+                yield port, service, address, p.mac(mac), read
             elif (read.destination, read.ports[1]) in INSTANCES:
                 service, mac = INSTANCES[read.destination, read.ports[1]]
                 yield port, service, read.destination, mac, read
@@ -328,7 +332,8 @@ class AssumedNeighbours(unittest.TestCase):
                     on_link = read.destination.startswith(("192.0.2.", "2001:db8::"))
                     hop = read.destination if on_link else gateway
                 else:
-                    hop = read.destination if read.destination != scenario.DIRECT.address else "10.1.0.31"
+                    one_way = ONE_WAY.get(read.destination)
+                    hop = one_way.instances[0][0] if one_way else read.destination
                 self.assertEqual(read.destination_mac.hex(":"), self.rule(hop))
         self.assertLessEqual(sent.forwarded | sent.answered, seen)
         held = {line["packet"] for line in run.packets if line["verdict"] == "held"}

@@ -3,6 +3,7 @@
 Which instance a flow gets is not known here, so every candidate answers each flow: the answers of those that do not
 have it are strays, to be dropped. Each payload is unique, so that a packet can be found again in the output."""
 
+import itertools
 import random
 from dataclasses import dataclass, field
 
@@ -33,9 +34,10 @@ TAGGED = Service("192.0.2.20", 80, (("10.2.0.11", "02:00:00:02:00:11"),), 8080, 
 DNS = Service("192.0.2.10", 53, (("10.1.0.21", "02:00:00:01:00:21"), ("10.1.0.22", "02:00:00:01:00:22")), 5353)
 DNS6 = Service("2001:db8::20", 53, (("2001:db8:1::21", "02:00:00:06:00:21"),), 53)
 DIRECT = Service("192.0.2.30", 443, (("10.1.0.31", "02:00:00:01:00:31"),), 443)
+TUNNEL = Service("192.0.2.60", 443, (("2001:db8:1::61", "02:00:00:06:00:61"),), 443)
 SMALL = Service("192.0.2.40", 80, (("10.1.0.41", "02:00:00:01:00:41"),), 8080)
 SILENT = Service("192.0.2.50", 80, (("10.1.0.51", ""),), 8080)
-SERVICES = (WEB, WEB6, TAGGED, DNS, DNS6, DIRECT, SMALL, SILENT)
+SERVICES = (WEB, WEB6, TAGGED, DNS, DNS6, DIRECT, TUNNEL, SMALL, SILENT)
 
 
 def ip_ethertype(packet):
@@ -170,8 +172,8 @@ def add_tcp(s, time):
 
 def add_direct(s, time):
     """One-way: instances answer past us. Adopts what is in mid-flow."""
-    for n in range(1, 31):
-        c = Connection(s, time + n * 5 * MS, DIRECT, client_of(DIRECT, n), 20000 + n)
+    for n, service in itertools.product(range(1, 31), (DIRECT, TUNNEL)):
+        c = Connection(s, time + n * 5 * MS, service, client_of(service, n), 20000 + n)
         if n % 3:
             c.from_client(p.SYN)
         for _ in range(3):

@@ -54,13 +54,14 @@ class Sci:
     instance_port: int = 8080
     limits: tuple = (1000, 1000, 1000)     # max_sessions of si-1, si-2, ...
     extra: tuple = ()                      # further lines, without their indentation
+    crossed: bool = False                  # instances of the other family
 
     @property
     def csci_id(self):
         return f'[{self.address}]:{self.port}' if ':' in self.address else f'{self.address}:{self.port}'
 
     def text(self):
-        instance = net.instance6 if ':' in self.address else net.instance4
+        instance = net.instance6 if (':' in self.address) != self.crossed else net.instance4
         lines = SCI.format(csci_id=self.csci_id, cs_id=self.cs_id, protocol=self.protocol, mode=self.mode,
                            balance=self.balance, affinity=self.affinity, time_wait=self.time_wait,
                            embryonic=self.embryonic,
