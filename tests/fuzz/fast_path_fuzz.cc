@@ -57,6 +57,14 @@ SiteConfig fuzz_site() {
     dsr.mode = dp::Mode::kL2Dsr;
     dsr.unknown_flow = dp::UnknownFlow::kDrop;
     c.scis.push_back(dsr);
+    for (const dp::Mode mode : {dp::Mode::kIpip, dp::Mode::kGue}) {
+      dsr.mode = mode;
+      dsr.csci_id = mode == dp::Mode::kIpip ? "192.0.2.21:80" : "192.0.2.22:80";
+      ++dsr.endpoints[0].address.bytes[15];
+      dsr.mss_clamp = kMssByMtu;
+      dsr.instances[1].address = ip("2001:db8:1::11");
+      c.scis.push_back(dsr);
+    }
   });
 }
 

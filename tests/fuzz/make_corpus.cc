@@ -111,6 +111,21 @@ Bytes changes() {
   return h;
 }
 
+Bytes tunnels() {
+  Bytes h;
+  for (const char* sci : {"192.0.2.21:80", "192.0.2.22:80"}) {
+    const auto open = from_router(tcp(kClient, sci)).flags(kSyn).seq(1000);
+    for (uint16_t n = 0; n < 6; ++n) {
+      add(h, kMore, open.ports(static_cast<uint16_t>(50000 + n), 80).tcp_options({1, 2, 4, 5, 0xb4}));
+    }
+    add(h, 0, open.flags(kAck).seq(1001).ack(1).ports(50000, 80).payload_size(1460));
+    add(h, kOther, open.flags(kFin | kAck).seq(1001).ack(1).ports(50000, 80));
+  }
+  add(h, kPort1In, arp_reply(kInstance2, "10.1.0.11", kPort1, "10.1.0.2").vlan(100));
+  pass(h, 600);
+  return h;
+}
+
 std::vector<PacketBuilder> frames() {
   const auto open = tcp(kClient, "192.0.2.10:80").flags(kSyn);
   const auto open6 = tcp("[2001:db8:99::7]:40000", "[2001:db8::10]:80").flags(kSyn);
@@ -192,6 +207,7 @@ int main(int argc, char** argv) {
   margay::test::write(root / "fast_path" / "datagrams", margay::test::datagrams());
   margay::test::write(root / "fast_path" / "neighbours", margay::test::neighbours());
   margay::test::write(root / "fast_path" / "changes", margay::test::changes());
+  margay::test::write(root / "fast_path" / "tunnels", margay::test::tunnels());
   margay::test::write(root / "snapshot" / "two-scis", margay::test::snapshot());
   for (const auto& [name, left] : margay::test::bindings()) margay::test::write(root / "bindings" / name, left);
   return 0;
