@@ -43,8 +43,7 @@ struct Case {
 };
 
 std::string name_of(const Setup& setup) {
-  return std::string(setup.family == Family::kIpv4 ? "ipv4" : "ipv6") +
-         (setup.mode == dp::Mode::kNat ? " nat" : " l2-dsr");
+  return std::string(setup.family == Family::kIpv4 ? "ipv4" : "ipv6") + " " + std::string(word_of(setup.mode));
 }
 
 std::vector<Case> cases(bool quick) {
@@ -54,7 +53,8 @@ std::vector<Case> cases(bool quick) {
             : std::map<uint32_t, std::string>{{10'000, "10 k"}, {1'000'000, "1 M"}};
   for (const auto& [flows, text] : sizes) {
     for (const Family family : {Family::kIpv4, Family::kIpv6}) {
-      for (const dp::Mode mode : {dp::Mode::kNat, dp::Mode::kL2Dsr}) {
+      for (const dp::Mode mode : {dp::Mode::kNat, dp::Mode::kL2Dsr, dp::Mode::kIpip, dp::Mode::kGue}) {
+        if (is_tunnel(mode) && flows != sizes.begin()->first) continue;
         const Setup setup{family, mode, flows};
         all.push_back({"hit " + name_of(setup) + " " + text, setup, Case::Kind::kHit});
       }
@@ -95,18 +95,19 @@ using Samples = std::map<std::string, std::vector<double>>;
 Samples measure_hits(const Case& c, const Options& options) {
   Site site(c.setup);
   const Frames frames = site.establish();
-  BareLoop bare(c.setup, flow_table_lookup(c.setup));
-  std::unique_ptr<BareLoop> peer;
-  if (options.peer) peer = std::make_unique<BareLoop>(c.setup, rte_hash_lookup(c.setup));
+  std::unique_ptr<BareLoop> bare, peer;
+  const bool beside = !is_tunnel(c.setup.mode);  // which the bare loop has not
+  if (beside) bare = std::make_unique<BareLoop>(c.setup, flow_table_lookup(c.setup));
+  if (beside && options.peer) peer = std::make_unique<BareLoop>(c.setup, rte_hash_lookup(c.setup));
   const size_t passes = std::max<size_t>(1, options.packets / frames.size());
   Samples samples;
   for (size_t i = 0; i <= options.alternations; ++i) {
     const double fast = ticks_per_packet(site, frames, passes);
-    const double least = ticks_per_packet(bare, frames, passes);
+    const double least = bare ? ticks_per_packet(*bare, frames, passes) : 0;
     const double rte = peer ? ticks_per_packet(*peer, frames, passes) : 0;
     if (i == 0) continue;  // warms up
     samples["fast_path"].push_back(fast);
-    samples["bare_loop"].push_back(least);
+    if (bare) samples["bare_loop"].push_back(least);
     if (peer) samples["bare_loop_rte_hash"].push_back(rte);
   }
   return samples;
@@ -245,7 +246,7 @@ void count_instructions(const Case& c, const std::string& what) {
   if (c.kind != Case::Kind::kHit) return count_new_flows(c);
   Site site(c.setup);
   const Frames frames = site.establish();
-  if (what == "fast_path") return count_instructions(site, frames);
+  if (what == "fast_path" || is_tunnel(c.setup.mode)) return count_instructions(site, frames);
   BareLoop bare(c.setup, flow_table_lookup(c.setup));
   count_instructions(bare, frames);
 }
