@@ -61,13 +61,15 @@ Result<std::unique_ptr<CollectionPort>> CollectionPort::open(const std::string& 
                                                              int epoll) {
   const auto address = AddressPort::parse(listen);
   if (!address) return address.error();
-  auto server = rpc::Server::open({.method = "/margay.v1.Collection/Push",
-                                   .single = false,
-                                   .listen = *address,
-                                   .credentials = std::move(credentials),
-                                   .peers = {.kind = security::Kind::kSci},
-                                   .limits = limits_for(scis),
-                                   .urgent = is_urgent});
+  const rpc::Limits limits = limits_for(scis);
+  rpc::ServerConfig config{.method = "/margay.v1.Collection/Push",
+                           .single = false,
+                           .listen = *address,
+                           .credentials = std::move(credentials),
+                           .peers = {.kind = security::Kind::kSci},
+                           .limits = limits};
+  config.urgent = is_urgent;
+  auto server = rpc::Server::open(std::move(config));
   if (!server) return server.error();
   (void)watch(epoll, (*server)->fd());
   return std::unique_ptr<CollectionPort>(new CollectionPort(std::move(*server)));
