@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A site that has everything a hit can meet: nat and l2-dsr, IPv4 and IPv6, TCP and UDP, one SCI each, and flows
+// A site that has everything a hit can meet: each mode, IPv4 and IPv6, TCP and UDP, one SCI each, and flows
 // to it. Clients stand behind a router on port 0, instances on port 1; all next hops are known by configuration.
 
 #include <cstdint>
@@ -16,23 +16,25 @@ namespace margay::test {
 inline const std::vector<MacAddress> kSitePortMacs{mac("02:00:00:00:0f:00"), mac("02:00:00:00:0f:01")};
 inline const MacAddress kSiteRouter = mac("02:00:00:00:00:01"), kSiteInstance = mac("02:00:00:00:01:01");
 
-// One of the eight kinds of flow.
+// One of the sixteen kinds of flow.
 struct FlowKind {
   dp::Mode mode = dp::Mode::kNat;
   bool v6 = false, udp = false;
 
-  static constexpr uint32_t kCount = 8;
+  static constexpr uint32_t kCount = 16;
   static FlowKind of(uint32_t k) {
-    return {(k & 1) != 0 ? dp::Mode::kL2Dsr : dp::Mode::kNat, (k & 2) != 0, (k & 4) != 0};
+    constexpr dp::Mode kModes[] = {dp::Mode::kNat, dp::Mode::kL2Dsr, dp::Mode::kIpip, dp::Mode::kGue};
+    return {kModes[k % 4], (k & 4) != 0, (k & 8) != 0};
   }
-  bool two_way() const { return mode == dp::Mode::kNat; }
+  bool two_way() const { return !is_one_way(mode); }
   uint16_t port() const { return udp ? 53 : 80; }
   uint16_t instance_port() const { return static_cast<uint16_t>(two_way() ? 8000 + port() : port()); }
   std::string text(const std::string& v4_address, const std::string& v6_address, uint16_t port_number) const {
     return (v6 ? "[" + v6_address + "]" : v4_address) + ":" + std::to_string(port_number);
   }
   std::string sci() const {
-    return two_way() ? text("192.0.2.10", "2001:db8::10", port()) : text("192.0.2.20", "2001:db8::20", port());
+    const auto host = std::to_string(10 + 10 * static_cast<int>(mode));
+    return text("192.0.2." + host, "2001:db8::" + host, port());
   }
   // 0 <= n < 100
   std::string instance(uint32_t n) const {
@@ -74,7 +76,7 @@ inline dp::SciConfig sci_of(const FlowKind& kind, uint32_t instances, uint32_t m
 }
 
 // SCI number k is of FlowKind::of(k).
-inline dp::SiteConfig two_mode_site(uint32_t instances, uint32_t max_sessions) {
+inline dp::SiteConfig every_mode_site(uint32_t instances, uint32_t max_sessions) {
   dp::SiteConfig site;
   site.ports.resize(2);
   site.ports[0].name = "net0";

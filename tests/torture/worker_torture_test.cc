@@ -19,7 +19,7 @@
 #include "tests/support/rcu_stand_in.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_arena.h"
-#include "tests/support/two_mode_site.h"
+#include "tests/support/every_mode_site.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -49,7 +49,7 @@ constexpr WorkerIndex kWorkers = 3;
 constexpr uint32_t kInstancesPerSci = 3, kSlots = 60, kClientFlows = 400;
 
 SiteConfig site() {
-  SiteConfig config = test::two_mode_site(kInstancesPerSci, kSlots);
+  SiteConfig config = test::every_mode_site(kInstancesPerSci, kSlots);
   for (uint32_t k = 0; k < config.scis.size(); ++k) {
     SciConfig& sci = config.scis[k];
     sci.balance = k % 3 == 0 ? Balance::kRoundRobin : k % 3 == 1 ? Balance::kLeastConnections : Balance::kSlotBased;

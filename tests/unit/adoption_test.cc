@@ -202,6 +202,37 @@ TEST(Adoption, ByWhatIndicesMeant) {
   }
 }
 
+// A client's side is all that there is of them, whatever carries its packets: also from one such mode into another.
+TEST(Adoption, OneWayModes) {
+  using dp::Mode;
+  const std::pair<Mode, Mode> rows[] = {
+      {Mode::kIpip, Mode::kIpip}, {Mode::kGue, Mode::kGue}, {Mode::kL2Dsr, Mode::kIpip}, {Mode::kIpip, Mode::kGue}};
+  for (const auto& [was, is] : rows) {
+    SCOPED_TRACE(std::string(word_of(was)) + " to " + std::string(word_of(is)));
+    KeptSite before(small_site(2, 10, dp::Balance::kRoundRobin, was));
+    std::vector<dp::InstanceIndex> bound;
+    for (unsigned n = 0; n < 6; ++n) {
+      bound.push_back(open(*before, n));
+      before->send(0, from_client(n, kAck, 1001, 5001));
+    }
+    KeptSite after(small_site(2, 10, dp::Balance::kRoundRobin, is), 3);
+    const dp::Adopted adopted = after.adopt(before);
+    EXPECT_EQ(adopted.sessions, 6u);
+    EXPECT_EQ(left_out(adopted), 0u);
+    EXPECT_TRUE(after.agrees());
+    for (unsigned n = 0; n < 6; ++n) {
+      const size_t came = from_client(n, kAck, 1001, 5001).build().size();
+      after->send(0, from_client(n, kAck, 1001, 5001));
+      EXPECT_EQ(after->trace.instance, bound[n]);
+      EXPECT_EQ(after->sent.size(), came + (is == Mode::kIpip ? 20 : 32));
+      EXPECT_EQ(after->sent[23], is == Mode::kIpip ? 4 : 17);  // protocol of the outer header
+    }
+    EXPECT_TRUE(after.audited());
+    after->pass(301 * kSecond);
+    EXPECT_TRUE(after->empty());
+  }
+}
+
 // An index that another instance got meanwhile: the generation tells.
 TEST(Adoption, OtherGeneration) {
   KeptSite before(small_site(1, 10));

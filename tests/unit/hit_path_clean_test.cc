@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "dataplane/core/fast_path.h"
-#include "tests/support/two_mode_site.h"
+#include "tests/support/every_mode_site.h"
 
 namespace {
 bool allocation_forbidden = false;
@@ -337,7 +337,7 @@ class Child {
 
   Misdeed misdeed_;
   std::unique_ptr<const SiteTable> table_ =
-      SiteTable::build(test::two_mode_site(kInstancesPerSci, 1000), test::kSitePortMacs);
+      SiteTable::build(test::every_mode_site(kInstancesPerSci, 1000), test::kSitePortMacs);
   SharedMemory shared_;
   FastPathConfig config_;
   std::span<std::byte> arena_pages_, own_pages_;

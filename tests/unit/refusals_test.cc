@@ -58,6 +58,24 @@ TEST(Refusals, IcmpErrorsBeyondTheRateAreDrops) {
   EXPECT_EQ(refused_in_all(site), kRate + kRate / 2);
 }
 
+// They have one rate with the others, for packets of bound flows too; no slot moves, and what fits goes on.
+TEST(Refusals, TooBigBeyondTheRateIsADrop) {
+  SmallSite site(small_site(1, 10, dp::Balance::kRoundRobin, dp::Mode::kIpip, Protocol::kUdp));
+  const PacketBuilder fits = from_client(udp(client(1), kSci)).dont_fragment().payload_size(1480 - 28);
+  const PacketBuilder too_long = fits.payload_size(1480 - 28 + 1);
+  site.send(0, fits);
+  for (unsigned n = 0; n < kRate + 3; ++n) site.send(0, too_long);
+  EXPECT_EQ(site.outcome.reason, DropReason::kRejectRateLimited);
+  EXPECT_EQ(refused(site, Refusal::kTooBig), kRate);
+  EXPECT_EQ(site.shared.refused(0, Refusal::kTooBig), kRate);
+  EXPECT_EQ(drops(site, DropReason::kRejectRateLimited), 3u);
+  EXPECT_EQ(drops_in_all(site), 3u);
+  EXPECT_EQ(refused_in_all(site), kRate);
+  site.send(0, fits);
+  EXPECT_EQ(site.outcome.verdict, Verdict::kTransmit);
+  EXPECT_EQ(site.active(0), 1u);
+}
+
 // A full table of flows that may not give way: the newcomer is reset, under that name.
 TEST(Refusals, FlowTableFull) {
   SmallSite site(small_site(1, 1000), 4);
