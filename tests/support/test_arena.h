@@ -7,35 +7,37 @@
 #include <sys/mman.h>
 
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
+#include <span>
 
 #include "common/check.h"
 #include "dataplane/core/arena.h"
 
 namespace margay::dp {
 
-struct FreeDeleter {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-
+// Pages that nobody touches cost nothing. Begins on a huge page, so that benches can have them.
 class TestArenaMemory {
+ public:
+  TestArenaMemory(const TestArenaMemory&) = delete;
+  TestArenaMemory& operator=(const TestArenaMemory&) = delete;
+
  protected:
-  explicit TestArenaMemory(size_t bytes) {
-    constexpr size_t kHugePage = size_t{2} << 20;
-    const size_t alignment = bytes < kHugePage ? kCacheLine : kHugePage;
-    size_ = (bytes + alignment - 1) / alignment * alignment;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, size_)));
-    MARGAY_CHECK(memory_ != nullptr);
-    if (alignment == kHugePage) madvise(memory_.get(), size_, MADV_HUGEPAGE);
-    std::memset(memory_.get(), 0, size_);
+  explicit TestArenaMemory(size_t bytes) : size_(bytes) {
+    mapped_ = mmap(nullptr, size_ + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MARGAY_CHECK(mapped_ != MAP_FAILED);
+    size_t room = size_ + kHugePage;
+    begin_ = mapped_;
+    MARGAY_CHECK(std::align(kHugePage, size_, begin_, room) != nullptr);
+    if (size_ >= kHugePage) madvise(begin_, size_, MADV_HUGEPAGE);
   }
-  std::span<std::byte> block() const { return {memory_.get(), size_}; }
+  ~TestArenaMemory() { munmap(mapped_, size_ + kHugePage); }
+  std::span<std::byte> block() const { return {static_cast<std::byte*>(begin_), size_}; }
 
  private:
-  std::unique_ptr<std::byte, FreeDeleter> memory_;
-  size_t size_ = 0;
+  static constexpr size_t kHugePage = size_t{2} << 20;
+  size_t size_;
+  void* mapped_ = nullptr;
+  void* begin_ = nullptr;
 };
 
 class TestArena : private TestArenaMemory, public Arena {

@@ -117,7 +117,7 @@ class CSmaAlone(SystemCase):
                  f'  cache: {{ttl: {{gas: {self.TTL}s}}, grace: {self.GRACE}s}}\n'
                  '  self_doubt: {hold: 2s}\n'
                  '  updates: {heartbeat: 2s, minimum_interval: 100ms, gas_change: 0%, valid_for: 20s, '
-                 'backoff: {initial: 200ms, max: 1s}}\n  c_ps:\n')
+                 'backoff: {initial: 200ms, max: 1s}}\n' + ('  c_ps:\n' if c_ps else ''))
         for name, namespace, cs_ids in c_ps:
             text += (f'    - {{protocol: grpc, address: "{self.at[namespace]}:7444", identity: {name}, '
                      f'cs_ids: [{cs_ids}]}}\n')
