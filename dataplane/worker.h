@@ -12,8 +12,10 @@
 //   void carry_out(Burst&, WorkerCounters&);                      does what the outcomes say, frees what is dropped
 //   void send(const Outbox&, const SiteTable&, WorkerCounters&);  copies own frames out
 //   Nanoseconds now();
-//   void sleep();                                                 blocks for at most a millisecond (idle: sleep)
+//   void sleep(bool shortly);                                     blocks for at most a millisecond (idle: sleep);
+//                                                                 shortly: for a fifth of that
 
+#include <algorithm>
 #include <atomic>
 
 #include "dataplane/core/fast_path.h"
@@ -41,6 +43,7 @@ class Worker {
   void rest_if_idle(uint32_t moved);
 
   static constexpr uint32_t kIdlePollsBeforeSleep = 256;
+  static constexpr uint32_t kIdlePollsBeforeLongSleep = 768;  // after a tenth of a second of short ones
 
   Io& io_;
   FastPath& fast_path_;
@@ -115,10 +118,10 @@ uint32_t Worker<Io, Rcu>::poll() {
 template <class Io, class Rcu>
 void Worker<Io, Rcu>::rest_if_idle(uint32_t moved) {
   if (idle_ == Idle::kSpin) return;
-  idle_polls_ = moved > 0 ? 0 : idle_polls_ + 1;
+  idle_polls_ = moved > 0 ? 0 : std::min(idle_polls_ + 1, kIdlePollsBeforeLongSleep);
   if (idle_polls_ < kIdlePollsBeforeSleep) return;
   Rcu::offline();
-  io_.sleep();
+  io_.sleep(idle_polls_ < kIdlePollsBeforeLongSleep);
   Rcu::online();
 }
 

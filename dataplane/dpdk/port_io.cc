@@ -288,8 +288,8 @@ void PortIo::send(const Outbox& outbox, const SiteTable&, WorkerCounters& counte
 
 Nanoseconds PortIo::now() { return tsc_now(); }
 
-void PortIo::sleep() {
-  const timespec span{.tv_sec = 0, .tv_nsec = 200'000};
+void PortIo::sleep(bool shortly) {
+  const timespec span{.tv_sec = 0, .tv_nsec = shortly ? 200'000 : 1'000'000};
   nanosleep(&span, nullptr);
 }
 

@@ -31,7 +31,7 @@ class PortIo {
   void carry_out(Burst& burst, WorkerCounters& counters);
   void send(const Outbox& outbox, const SiteTable& table, WorkerCounters& counters);
   Nanoseconds now();
-  void sleep();
+  void sleep(bool shortly);
 
  private:
   struct Queues;

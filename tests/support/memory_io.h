@@ -160,7 +160,7 @@ class MemoryIo {
   }
 
   dp::Nanoseconds now() const { return net_.now(); }
-  void sleep() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
+  void sleep(bool) { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
 
   uint64_t received = 0;  // from ports; read it when the worker has ended
 
