@@ -171,7 +171,8 @@ Rows tunnel_rows() {
       all_four("gue: variant 1 into the other family", crossed(gue_site(1)), variant1, true),
       all_four("gue: no checksum outside", gue_site(0, UdpChecksum::kZero), without_checksum),
   };
-  for (const Rows& more : {outer_header_rows(), outer_link_rows(), one_way_rows()}) rows.insert(rows.end(), more.begin(), more.end());
+  for (const Rows& more : {outer_header_rows(), outer_link_rows(), one_way_rows()})
+    rows.insert(rows.end(), more.begin(), more.end());
   return rows;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ipip and gue with the Linux stack at both ends: instances hold the service's addresses, take the outer headers off and
-answer round the SCI (SCI-73, SCI-124, SCI-126)."""
+"""ipip and gue with the Linux stack at both ends: instances hold the service's addresses, take the outer headers off
+and answer round the SCI (SCI-73, SCI-124, SCI-126)."""
 import json
 import pathlib
 import re

@@ -530,6 +530,8 @@ TEST_F(CliCommandsTest, ShowConfig) {
             json::array({{{"any", false}, {"port", "net0"}, {"mac", "02:00:00:00:00:01"}, {"vlan", nullptr}}}));
   EXPECT_EQ(config["scis"][0]["affinity_timeout"], "300s");
   EXPECT_EQ(config["scis"][0]["provisional_share"], 0.5);
+  EXPECT_EQ(config["scis"][0]["mss_clamp"], "off");
+  EXPECT_EQ(config["scis"][0]["gue_port"], nullptr) << "mode nat";
   EXPECT_EQ(config["scis"][0]["ramp"], "10s") << "the default of the site file";
   EXPECT_EQ(config["instances"].size(), 3U);
   cli_.run("set instance 192.0.2.10:80 si-1 weight 3");
