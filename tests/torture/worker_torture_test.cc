@@ -15,11 +15,11 @@
 
 #include "common/rcu.h"
 #include "dataplane/worker.h"
+#include "tests/support/every_mode_site.h"
 #include "tests/support/memory_io.h"
 #include "tests/support/rcu_stand_in.h"
 #include "tests/support/seed.h"
 #include "tests/support/test_arena.h"
-#include "tests/support/every_mode_site.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
