@@ -35,10 +35,9 @@ class LimitTests:
 
     def test_never_more_than_the_limit(self):
         captures = {name: Capture(self.net, name, folder=self.folder) for name in ('si-1', 'si-2')}
-        # In l2-dsr an instance is not told of a drained session's end, and keeps the connection for minutes.
-        left_over = {server.name: server.established() for server in self.servers}
-        for server in self.servers:
-            server.requests()
+        # In l2-dsr an instance is not told of a drained session's end, and keeps the connection for minutes; and on a
+        # busy machine nginx is behind with those that have ended.
+        left_over = {server.name: server.counted_open() for server in self.servers}
         self.assert_served(self.load(self.sci, '--total', self.many, '--at-once', 100), self.many)
         for server in self.servers[:2]:
             packets = captures[server.name].stop()
