@@ -15,28 +15,28 @@
 
 namespace margay::dp {
 
+struct Unmap {
+  size_t size;
+  void operator()(void* p) const { munmap(p, size); }
+};
+
 // Pages that nobody touches cost nothing. Begins on a huge page, so that benches can have them.
 class TestArenaMemory {
- public:
-  TestArenaMemory(const TestArenaMemory&) = delete;
-  TestArenaMemory& operator=(const TestArenaMemory&) = delete;
-
  protected:
   explicit TestArenaMemory(size_t bytes) : size_(bytes) {
-    mapped_ = mmap(nullptr, size_ + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    MARGAY_CHECK(mapped_ != MAP_FAILED);
     size_t room = size_ + kHugePage;
-    begin_ = mapped_;
+    begin_ = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MARGAY_CHECK(begin_ != MAP_FAILED);
+    mapped_ = std::unique_ptr<void, Unmap>(begin_, Unmap{room});
     MARGAY_CHECK(std::align(kHugePage, size_, begin_, room) != nullptr);
     if (size_ >= kHugePage) madvise(begin_, size_, MADV_HUGEPAGE);
   }
-  ~TestArenaMemory() { munmap(mapped_, size_ + kHugePage); }
   std::span<std::byte> block() const { return {static_cast<std::byte*>(begin_), size_}; }
 
  private:
   static constexpr size_t kHugePage = size_t{2} << 20;
   size_t size_;
-  void* mapped_ = nullptr;
+  std::unique_ptr<void, Unmap> mapped_{nullptr, Unmap{}};
   void* begin_ = nullptr;
 };
 
