@@ -61,8 +61,8 @@ PacketBuilder outer_of(const Bytes& inner, const Tunnel& tunnel, const IpAddress
   if (to.is_v4()) return outer.dont_fragment();
   auto label = static_cast<uint32_t>(hash / 16384 % (1 << 20));
   if (label == 0) label = 1;
-  return outer.l3_at(
-      1, {static_cast<uint8_t>(tos << 4 | label >> 16), static_cast<uint8_t>(label >> 8), static_cast<uint8_t>(label)});
+  return outer.l3_at(1, {static_cast<uint8_t>(uint32_t{tos} << 4 | label >> 16), static_cast<uint8_t>(label >> 8),
+                         static_cast<uint8_t>(label)});
 }
 
 Bytes encapsulated(const PacketBuilder& inner, const Tunnel& tunnel, const IpAddress& to, uint64_t hash) {
@@ -189,7 +189,7 @@ TEST(Tunnel, FlowsSpreadOverPortsAndLabels) {
   constexpr int kFlows = 16'000;
   for (int n = 0; n < kFlows; ++n) {
     const Bytes outer = encapsulated(kDatagram, tunnel(Mode::kGue, kSource6, kTo6), kTo6, random.next());
-    ++by_port[(outer[40] << 8 | outer[41]) % 16];
+    ++by_port[static_cast<unsigned>(outer[40] << 8 | outer[41]) % 16];
     ++by_label[outer[3] % 16];
   }
   for (size_t k = 0; k < 16; ++k) {  // a thousand each, by five standard deviations
