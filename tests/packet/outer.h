@@ -62,8 +62,8 @@ inline PacketBuilder outer_fields(const PacketBuilder& p, bool v4, uint8_t tos, 
   const PacketBuilder outer = p.ether(kPort1, kInstance1).ttl(64).tos(tos);
   if (v4) return outer.dont_fragment();
   const auto label = static_cast<uint32_t>(hash >> 14 & 0xfffff);  // RFC 6438 §3: by the flow
-  return outer.l3_at(
-      1, {static_cast<uint8_t>(tos << 4 | label >> 16), static_cast<uint8_t>(label >> 8), static_cast<uint8_t>(label)});
+  return outer.l3_at(1, {static_cast<uint8_t>(uint32_t{tos} << 4 | label >> 16), static_cast<uint8_t>(label >> 8),
+                         static_cast<uint8_t>(label)});
 }
 
 // RFC 2003, RFC 2473, RFC 4213. `inner` is what came in; its TTL counts this hop (RFC 2003 §3.1).
