@@ -77,7 +77,7 @@ def read_deps(text, build, source):
 
 
 def preprocessed(build, source):
-    """The shape of read_deps(), by the compiler's -M for each file of ours outside tests."""
+    """The shape of read_deps(), by the compiler's -M for each file of ours."""
     def deps(entry):
         words = shlex.split(entry["command"])
         words = words[:words.index("-MD")] + words[words.index("-c"):] + ["-M"]
@@ -86,7 +86,7 @@ def preprocessed(build, source):
         return "x.o: #deps\n" + "".join(f"    {file}\n" for file in files)
 
     commands = json.loads(pathlib.Path(build, "compile_commands.json").read_text())
-    ours = [c for c in commands if re.match(r"\.\./(common|control|dataplane|bench)/", c["file"])]
+    ours = [c for c in commands if re.match(r"\.\./(common|control|dataplane|bench|tests)/", c["file"])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return read_deps("\n".join(pool.map(deps, ours)), build, source)
 
