@@ -17,9 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "bench/sci_certificates.h"
+#include "common/command_line.h"
 #include "margay/v1/collection.grpc.pb.h"
 
 namespace margay::bench {
@@ -123,13 +122,13 @@ class AnyServer final : public grpc::experimental::ExternalCertificateVerifier {
 
 struct Options {
   std::string server, pki;
-  uint32_t connections = 1, streams = 1, seconds = 5;
+  uint64_t connections = 1, streams = 1, seconds = 5;
 };
 
 // The SCIs of one connection.
-std::vector<security::Name> names_of(uint32_t connection, uint32_t streams) {
+std::vector<security::Name> names_of(uint64_t connection, uint64_t streams) {
   std::vector<security::Name> names;
-  for (uint32_t s = 0; s < streams; ++s) {
+  for (uint64_t s = 0; s < streams; ++s) {
     const std::string address = "10.9." + std::to_string(s / 250) + "." + std::to_string(s % 250);
     names.push_back({security::Kind::kSci, address + ":" + std::to_string(1 + connection), "LOAD"});
   }
@@ -170,7 +169,7 @@ int run(const Options& options) {
   std::vector<std::unique_ptr<v1::Collection::Stub>> stubs;
   std::vector<std::unique_ptr<Sci>> scis;
   const auto began = Clock::now();
-  for (uint32_t c = 0; c < options.connections; ++c) {
+  for (uint64_t c = 0; c < options.connections; ++c) {
     const auto names = names_of(c, options.streams);
     stubs.push_back(v1::Collection::NewStub(connection(options.server, *certificates, names)));
     for (const security::Name& name : names) {
@@ -206,12 +205,12 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   margay::bench::Options options;
-  CLI::App app("Many SCIs that report to one collection port");
-  app.add_option("--server", options.server, "HOST:PORT")->required();
-  app.add_option("--pki", options.pki, "folder of scripts/pki, with its ca.key")->required();
-  app.add_option("--connections", options.connections);
-  app.add_option("--streams", options.streams, "on each connection");
-  app.add_option("--seconds", options.seconds, "of reporting, once all streams stand");
-  CLI11_PARSE(app, argc, argv);
+  margay::CommandLine line("collection_load", "Many SCIs that report to one collection port");
+  line.text("--server", options.server, "HOST:PORT", margay::CommandLine::Need::kRequired);
+  line.text("--pki", options.pki, "folder of scripts/pki, with its ca.key", margay::CommandLine::Need::kRequired);
+  line.whole("--connections", options.connections, "to the server", 1, 1'000'000);
+  line.whole("--streams", options.streams, "on each connection", 1, 1'000'000);
+  line.whole("--seconds", options.seconds, "of reporting, once all streams stand", 1, 86'400);
+  if (const auto status = line.read(argc, argv)) return *status;
   return margay::bench::run(options);
 }

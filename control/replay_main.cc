@@ -5,8 +5,7 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
+#include "common/command_line.h"
 #include "control/record/replay.h"
 #include "control/site_reader.h"
 
@@ -28,19 +27,12 @@ Result<Replay::Counts> run(const std::string& config, const std::string& from, c
 
 int replay_main(int argc, char** argv) {
   std::string config, from, to;
-  CLI::App app("Runs recorded events through the control plane and writes what it wants done.",
-               "margay-control replay");
-  app.add_option("--config", config, "the site file, for starts without a config")->type_name("FILE");
-  app.add_option("--in", from, "events, a JSON object a line")->required()->type_name("FILE");
-  app.add_option("--out", to, "where actions go; overwritten")->required()->type_name("FILE");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& done) {
-    return app.exit(done);
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "margay-control replay: %s (--help lists the options)\n", error.what());
-    return 2;
-  }
+  CommandLine line("margay-control replay",
+                   "Runs recorded events through the control plane and writes what it wants done.");
+  line.text("--config", config, "the site file, for starts without a config", CommandLine::Need::kOptional, "FILE");
+  line.text("--in", from, "events, a JSON object a line", CommandLine::Need::kRequired, "FILE");
+  line.text("--out", to, "where actions go; overwritten", CommandLine::Need::kRequired, "FILE");
+  if (const auto status = line.read(argc, argv)) return *status;
   const auto counts = run(config, from, to);
   if (!counts) {
     std::fprintf(stderr, "margay-control replay: %s\n", counts.error().message.c_str());

@@ -19,12 +19,11 @@
 #include <thread>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "common/audit/chain.h"
 #include "common/cli/client.h"
 #include "common/cli/reply.h"
 #include "common/cli/shell.h"
+#include "common/command_line.h"
 
 namespace margay {
 namespace {
@@ -95,25 +94,19 @@ int run(const Options& options, const std::vector<std::string>& words) {
 }  // namespace margay
 
 int main(int argc, char** argv) {
-  CLI::App app{"Commands to a running Margay daemon; a shell when no command is given.", "margay-cli"};
+  margay::CommandLine line("margay-cli", "Commands to a running Margay daemon; a shell when no command is given.",
+                           MARGAY_VERSION);
   margay::Options options;
-  app.add_option("-s,--socket", options.socket, "the daemon's CLI socket")->capture_default_str();
-  app.add_option("-f,--file", options.script, "run the commands of a file (-: standard input), end at the first error");
-  app.add_flag("--json", options.json, "answer in JSON");
-  app.add_option("--every", options.every, "the same command again and again, with so many seconds between")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->type_name("SECONDS");
-  app.set_version_flag("--version", std::string("margay-cli ") + MARGAY_VERSION);
-  app.footer(
+  std::vector<std::string> words;
+  line.text("-s,--socket", options.socket, "the daemon's CLI socket");
+  line.text("-f,--file", options.script, "run the commands of a file (-: standard input), end at the first error");
+  line.flag("--json", options.json, "answer in JSON");
+  line.seconds("--every", options.every, "the same command again and again, with so many seconds between", 0.1, 86400);
+  line.footer(
       "COMMAND: `margay-cli help` lists what the daemon knows.\n"
       "Exit status: 0 done; 1 a command failed; 2 wrong options; 3 no daemon, or it closed the connection.");
-  app.prefix_command();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? margay::kShellOk : margay::kShellUsage;
-  }
-  const std::vector<std::string> words = app.remaining();
+  line.rest(words);
+  if (const auto status = line.read(argc, argv)) return *status;
   if (!words.empty() && !options.script.empty()) {
     std::fprintf(stderr, "margay-cli: expected either -f or a command, not both\n");
     return margay::kShellUsage;

@@ -14,9 +14,9 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <CLI/CLI.hpp>
 
 #include "common/cli/foreground_shell.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "control/cli_thread.h"
 #include "control/clocks.h"
@@ -76,19 +76,11 @@ Result<void> run(CpsConfig config, bool interactive) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("A C-PS: verifies, keeps and shows what C-SMAs advertise.", "margay-cps");
-  app.add_option("--config", options.config, "the site file")->required()->type_name("FILE");
-  app.add_flag("--check", options.check, "validate the site file and exit");
-  app.add_flag("-i,--interactive", options.interactive, "a shell in the foreground; its end ends the daemon");
-  app.set_version_flag("--version", std::string("margay-cps " MARGAY_VERSION));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& done) {
-    return app.exit(done);
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "margay-cps: %s (--help lists the options)\n", error.what());
-    return 2;
-  }
+  CommandLine line("margay-cps", "A C-PS: verifies, keeps and shows what C-SMAs advertise.", MARGAY_VERSION);
+  line.text("--config", options.config, "the site file", CommandLine::Need::kRequired, "FILE");
+  line.flag("--check", options.check, "validate the site file and exit");
+  line.flag("-i,--interactive", options.interactive, "a shell in the foreground; its end ends the daemon");
+  if (const auto status = line.read(argc, argv)) return *status;
   auto config = read_cps_file(options.config);
   if (!config) return fail(config.error());
   if (options.check) {

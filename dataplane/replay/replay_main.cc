@@ -2,7 +2,6 @@
 #include "dataplane/replay/replay_main.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <string>
@@ -10,45 +9,34 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include "common/command_line.h"
 #include "common/site/site_reader.h"
 #include "dataplane/replay/replay.h"
 
 namespace margay::dp {
 namespace {
 
-constexpr int kFailed = 1, kWrongUsage = 2;
+constexpr int kFailed = 1;
 
 struct Arguments {
   std::string config, out, table;
   std::vector<std::string> inputs;
-  unsigned workers = 0;  // 0: as the site file says
+  uint64_t workers = 0;  // 0: as the site file says
   uint64_t seed = 1;
   bool assume_neighbours = false, no_drain = false;
 };
 
-// A whole number of 64 bits: the option's own conversion would take -1 for the largest.
-std::string judge_seed(const std::string& text) {
-  uint64_t seed = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, seed);
-  return error == std::errc{} && stop == end ? "" : "expected 0 to 18446744073709551615, got \"" + text + '"';
-}
-
-void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("--config", arguments.config, "site file")->required();
-  app.add_option("--in", arguments.inputs, "PORT=CAPTURE: what arrived on this port (pcap or pcapng)")
-      ->required()
-      ->allow_extra_args(false)
-      ->take_all();
-  app.add_option("--workers", arguments.workers, "number of workers; the site file's otherwise")
-      ->check(CLI::Range(size_t{1}, kWorkersMax));
-  app.add_option("--seed", arguments.seed, "secrets come from it")->capture_default_str()->check(judge_seed, "");
-  app.add_flag("--assume-neighbours", arguments.assume_neighbours, "give next hops that are not known a fixed MAC");
-  app.add_flag("--no-drain", arguments.no_drain, "end with the last packet, not with the last timer");
-  app.add_option("--table", arguments.table, "what `record table` wrote: the table changes as it did then");
-  app.add_option("--out", arguments.out, "directory for the results; made if it is not there")->required();
+void add_options(CommandLine& line, Arguments& arguments) {
+  using enum CommandLine::Need;
+  line.text("--config", arguments.config, "site file", kRequired);
+  line.texts("--in", arguments.inputs, "PORT=CAPTURE: what arrived on this port (pcap or pcapng)");
+  line.whole("--workers", arguments.workers, "number of workers; the site file's otherwise", 1, kWorkersMax);
+  line.whole("--seed", arguments.seed, "secrets come from it", 0, std::numeric_limits<uint64_t>::max());
+  line.flag("--assume-neighbours", arguments.assume_neighbours, "give next hops that are not known a fixed MAC");
+  line.flag("--no-drain", arguments.no_drain, "end with the last packet, not with the last timer");
+  line.text("--table", arguments.table, "what `record table` wrote: the table changes as it did then");
+  line.text("--out", arguments.out, "directory for the results; made if it is not there", kRequired);
 }
 
 Result<std::vector<ReplayInput>> find_inputs(const std::vector<std::string>& texts, const SiteConfig& site) {
@@ -88,17 +76,11 @@ Result<Account> run(const Arguments& arguments) {
 }  // namespace
 
 int replay_main(int argc, char** argv) {
-  CLI::App app("Runs captures through the data plane and tells what it would have done, and why.",
-               "margay-dataplane replay");
+  CommandLine line("margay-dataplane replay",
+                   "Runs captures through the data plane and tells what it would have done, and why.");
   Arguments arguments;
-  add_options(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help
-    fmt::print(stderr, "margay-dataplane replay: {} (--help tells the options)\n", e.what());
-    return kWrongUsage;
-  }
+  add_options(line, arguments);
+  if (const auto status = line.read(argc, argv)) return *status;
   const auto account = run(arguments);
   if (!account) {
     fmt::print(stderr, "margay-dataplane replay: {}\n", account.error().message);
