@@ -7,12 +7,9 @@ import sys
 import time
 import unittest
 
-import site_file
 from c_sma_case import CSmaAlone, Reporter
 from case import HERE, await_true
-from control import Control
 from pki import Pki
-from site_file import Sci
 from test_clock import LIBRARY, sweep
 
 
@@ -151,39 +148,23 @@ class Scis(CSmaAlone):
             self.assert_refused(Reporter(self, 'vrs', self.VRS, 'VRS'), reason, **more)
 
     def clock_off(self, offset):
-        """A margay-control of the SCI VRS with such a clock: the C-SMA's verdict and reason."""
-        self.addCleanup(sweep)
-        to = f'reports_to: {{address: "{self.at["c-sma"]}:7443", identity: edge-1}}'
-        sci = Sci(address='192.0.2.22', cs_id='VRS', limits=(50,), extra=('report: {interval: 1s}', to))
-        folder = pathlib.Path(self.here, f'sci{offset}')
-        folder.mkdir()
-        site = folder / 'site.yaml'
-        site.write_text(site_file.text(folder / 'cli.sock', (sci,), control=folder / 'dataplane.sock') +
-                        Control.section(folder) + self.pki.section('vrs'))
-        control = Control(self.net, folder, site, under=off_by(offset))
-        self.addCleanup(control.kill)
+        """What an SCI with such a clock is told of two reports."""
+        vrs = Reporter(self, 'vrs', self.VRS, 'VRS')
+        answers = [vrs.report(50, at=time.time() + offset) for _ in range(2)]
+        vrs.close()
+        return {(answer['verdict'], answer['reason']) for answer in answers}
 
-        def told():
-            return control.show('reports-to')['reports_to'][0]
-
-        await_true('it is answered', lambda: told()['answered'] > 1, 15)
-        answer = told()
-        control.kill()
-        return answer['verdict'], answer['reason']
-
-    @unittest.skipUnless(glob.glob(LIBRARY), 'needs libfaketime')
     def test_clock_off_by_31_seconds(self):
-        """D-15: a margay-control is refused, either way."""
+        """D-15: refused, either way."""
         for offset in (31, -31):
-            self.assertEqual(self.clock_off(offset), ('REFUSED', 'SKEW'))
+            self.assertEqual(self.clock_off(offset), {('REFUSED', 'SKEW')})
         self.await_audit('REFUSED', 'SKEW')
         self.assertNotIn(('VRS', self.VRS), self.held())
         self.assert_web_stands()
 
-    @unittest.skipUnless(glob.glob(LIBRARY), 'needs libfaketime')
     def test_clock_off_by_20_seconds(self):
         """D-15, D-28: an alarm names it, and it is heard."""
-        self.assertEqual(self.clock_off(-20), ('ACCEPTED', None))
+        self.assertEqual(self.clock_off(-20), {('ACCEPTED', '')})
         self.assertEqual(self.await_audit('SKEW', 'its clock is off by -2')['who'], 'CN=vrs')
         self.assertTrue(-21000 < self.source(self.VRS, 'skew_ms') < -19000)
         self.assert_web_stands()
