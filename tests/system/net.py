@@ -15,8 +15,10 @@ by veth pairs, taken down again however the process ends.
 port0 and port1 belong to the data plane: the kernel has no address on them and answers nothing there. No veth leaves
 checksums or segments to a network card that is not there."""
 import atexit
+import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 
@@ -50,12 +52,14 @@ class Net:
         self.instances = [f'si-{n}' for n in range(1, instances + 1)]
         self.processes = []
         self.namespaces = []
+        self.scripts = None
         atexit.register(self.close)
         for s in ENDING:
             signal.signal(s, _end)
         _sweep()
         if instances:
-            self._build()
+            with self.gathered():
+                self._build()
 
     # Processes
 
@@ -93,8 +97,9 @@ class Net:
     def close(self):
         for process in list(self.processes):
             self.stop(process, signal.SIGKILL)
-        while self.namespaces:
-            subprocess.run(['ip', 'netns', 'del', self.namespaces.pop()], check=False)
+        lines = ''.join(f'netns del {name}\n' for name in self.namespaces)
+        self.namespaces = []
+        subprocess.run(['ip', '-force', '-batch', '-'], input=lines, text=True, check=False)
 
     # Network
 
@@ -136,23 +141,43 @@ class Net:
         """A management network over these namespaces, apart from the service's: {name: its address there}. Those that
         are not there yet are made."""
         addresses = {}
-        self.add('management')
-        self.ip('management', 'link', 'add', 'bridge', 'type', 'bridge', 'mcast_snooping', '0')
-        self.ip('management', 'link', 'set', 'bridge', 'up')
-        for n, name in enumerate(names, 1):
-            if not os.path.exists(f'/run/netns/{self.prefix}{name}'):
-                self.add(name)
-            self.veth(name, 'management', 'management', name)
-            self.ip('management', 'link', 'set', name, 'master', 'bridge')
-            addresses[name] = f'203.0.113.{n}'
-            self.addresses(name, 'management', f'{addresses[name]}/24')
+        with self.gathered():
+            self.add('management')
+            self.ip('management', 'link', 'add', 'bridge', 'type', 'bridge', 'mcast_snooping', '0')
+            self.ip('management', 'link', 'set', 'bridge', 'up')
+            for n, name in enumerate(names, 1):
+                if not os.path.exists(f'/run/netns/{self.prefix}{name}'):
+                    self.add(name)
+                self.veth(name, 'management', 'management', name)
+                self.ip('management', 'link', 'set', name, 'master', 'bridge')
+                addresses[name] = f'203.0.113.{n}'
+                self.addresses(name, 'management', f'{addresses[name]}/24')
         return addresses
 
+    @contextlib.contextmanager
+    def gathered(self):
+        """What is set up meanwhile in a namespace goes there at the end as one script: a hundred entries into
+        namespaces would cost more than all else."""
+        self.scripts = {}
+        try:
+            yield
+            scripts = self.scripts
+        finally:
+            self.scripts = None
+        for namespace, lines in scripts.items():
+            self.run(namespace, 'sh', '-ex', input='\n'.join(lines))
+
+    def set_up(self, namespace, *words):
+        if self.scripts is None:
+            self.run(namespace, *words)
+        else:
+            self.scripts.setdefault(namespace, []).append(shlex.join(map(str, words)))
+
     def ip(self, namespace, *words):
-        _ip('-n', self.prefix + namespace, *words)
+        self.set_up(namespace, 'ip', *words)
 
     def _sysctl(self, namespace, *settings):
-        self.run(namespace, 'sysctl', '-q', '-w', *settings)
+        self.set_up(namespace, 'sysctl', '-q', '-w', *settings)
 
     def veth(self, namespace_a, name_a, namespace_b, name_b, mac_a=None, mac_b=None):
         a = ['address', mac_a] if mac_a else []
@@ -161,7 +186,7 @@ class Net:
             'peer', 'name', name_b, *b, 'netns', self.prefix + namespace_b)
         for namespace, name in ((namespace_a, name_a), (namespace_b, name_b)):
             off = [word for feature in ('tx', 'rx', 'tso', 'gso', 'gro') for word in (feature, 'off')]
-            self.run(namespace, 'ethtool', '-K', name, *off)
+            self.set_up(namespace, 'ethtool', '-K', name, *off)
             self.ip(namespace, 'link', 'set', name, 'up')
 
     def hand_to_data_plane(self, port):

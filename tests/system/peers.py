@@ -83,12 +83,12 @@ class Instance:
             f.write(NGINX.format(folder=folder, name=name, log=self.log, slow_port=SLOW_PORT))
         self.nginx = net.start(name, 'nginx', '-c', config, '-e', f'{folder}/{name}.error')
         self.unbound = None
-        self.await_listening('t', HTTP_PORT)
+        self.await_listening(self.nginx, 'tcp', HTTP_PORT)
 
     def slow_down(self, seconds):
         """From now on it thinks for so long before it answers."""
-        self.net.start(self.name, sys.executable, HERE / 'slow_server.py', SLOW_PORT, seconds, self.name)
-        self.await_listening('t', SLOW_PORT)
+        slow = self.net.start(self.name, sys.executable, HERE / 'slow_server.py', SLOW_PORT, seconds, self.name)
+        self.await_listening(slow, 'tcp', SLOW_PORT)
         pathlib.Path(f'{self.folder}/{self.name}.slow').touch()
 
     def speed_up(self):
@@ -99,13 +99,20 @@ class Instance:
         with open(config, 'w') as f:
             f.write(UNBOUND.format(folder=self.folder, name=self.name))
         self.unbound = self.net.start(self.name, 'unbound', '-c', config)
-        self.await_listening('u', 53)
+        self.await_listening(self.unbound, 'udp', 53)
 
-    def await_listening(self, kind, port):
-        for _ in range(100):
-            if self.net.run(self.name, 'ss', f'-Hln{kind}', f'sport = :{port}').stdout:
-                return
-            time.sleep(0.05)
+    def await_listening(self, process, kind, port):
+        """The process has entered its namespace, and there is a socket there: by /proc, for to ask in the namespace is
+        a process each time."""
+        namespace = os.stat(f'/run/netns/{self.net.prefix}{self.name}').st_ino
+        state = {'tcp': '0A', 'udp': '07'}[kind]
+        for _ in range(500):
+            if os.stat(f'/proc/{process.pid}/ns/net').st_ino == namespace:
+                rows = [row for table in (kind, kind + '6')
+                        for row in pathlib.Path(f'/proc/{process.pid}/net/{table}').read_text().splitlines()[1:]]
+                if any(row.split()[1].endswith(f':{port:04X}') and row.split()[3] == state for row in rows):
+                    return
+            time.sleep(0.01)
         raise RuntimeError(f'{self.name}: nothing listens on port {port}')
 
     def requests(self):

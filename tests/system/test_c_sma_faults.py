@@ -196,5 +196,6 @@ class SciFaults(WholeSite):
         until = time.monotonic() + self.GRACE + 1
         while time.monotonic() < until:
             self.assertEqual(self.held()[('WEB', self.WEB)][2], 100)
+            time.sleep(0.02)
         self.assert_back()
         self.assertEqual(self.audit('SOURCE_FAILED'), [])

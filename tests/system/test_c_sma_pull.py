@@ -123,6 +123,7 @@ class Pulled(PullCase):
         until = time.monotonic() + self.TTL + self.GRACE
         while time.monotonic() < until:
             self.assertTrue({('WEB', self.WEB), ('VRS', self.VRS)} <= set(self.held()))
+            time.sleep(0.02)
         self.assertGreater(self.row(self.WEB)['pulled'], before)
         self.assertEqual(self.audit('SOURCE_FAILED'), [])
 

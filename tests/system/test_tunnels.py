@@ -35,8 +35,8 @@ class TunnelCase(DsrCase):
             server.start_dns()
             cls.ends[name] = cls.net.start(name, sys.executable, HERE / 'decapsulate.py', cls.gue_port,
                                            stdout=subprocess.PIPE, text=True)
-            cls.net.start(name, sys.executable, HERE / 'transfer.py', 'serve', UPLOAD)
-            server.await_listening('t', UPLOAD)
+            upload = cls.net.start(name, sys.executable, HERE / 'transfer.py', 'serve', UPLOAD)
+            server.await_listening(upload, 'tcp', UPLOAD)
         for end in cls.ends.values():
             if end.stdout.readline() != 'ready\n':
                 raise RuntimeError('decapsulate.py did not start')
