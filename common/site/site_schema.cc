@@ -168,11 +168,9 @@ constexpr Shape kCSma[] = {{"identity", Kind::kText},
 constexpr Shape kPeer[] = {
     {"identity", Kind::kText}, {"keys", Kind::kFreeMap, kTexts}, {"cs_ids", Kind::kList, kTexts}};
 constexpr Shape kPeers[] = {map("", kPeer)};
-constexpr Shape kCpsServer[] = {{"listen", Kind::kText},
-                                {"cli", Kind::kText},
-                                {"c_smas", Kind::kList, kPeers},
-                                {"window", Kind::kDuration},
-                                {"state", Kind::kText}};
+constexpr Shape kCpsServer[] = {{"listen", Kind::kText},         {"cli", Kind::kText},
+                                {"c_smas", Kind::kList, kPeers}, {"window", Kind::kDuration},
+                                {"max_rows", Kind::kInteger},    {"state", Kind::kText}};
 
 constexpr Shape kSigningKey[] = {{"id", Kind::kText}, {"file", Kind::kText}};
 constexpr Shape kSecurity[] = {{"ca", Kind::kText},

@@ -26,13 +26,13 @@ void add_show_c_ps(CommandTable& table, Service& service) {
                const Agent& agent = *service.agent();
                const Nanoseconds now = read_clocks().monotonic;
                reply.table("c_ps", {"c_ps", "address", "cs_ids", "state", "connections", "sent", "received", "unacked",
-                                    "next_try_s", "why"});
+                                    "rows_refused", "next_try_s", "why"});
                for (const auto& link : agent.links()) {
                  const CpsLink::Status& s = link->status();
                  const bool away = link->session().state() == northbound::SenderSession::State::kApart;
                  const Nanoseconds at = link->session().connect_at();
                  reply.row({link->target().identity, link->target().address, link->target().cs_ids, word_of(*link),
-                            s.connections, s.sent, s.received, link->session().unacked(),
+                            s.connections, s.sent, s.received, link->session().unacked(), link->session().refused(),
                             away ? Cell(at > now ? seconds_of(at - now) : uint64_t{0}) : Cell(),
                             s.why.empty() ? Cell() : Cell(s.why)});
                }

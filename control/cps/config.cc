@@ -36,6 +36,7 @@ void read_cps(const Field& field, CpsConfig& out) {
   }
   read_text(field["cli"], kSocketBytesMax, out.cli_socket);
   read_duration(field["window"], kSecond, 24 * 3600 * kSecond, out.window);
+  read_integer(field["max_rows"], 1, 10'000'000, out.max_rows);
   if (read_text(field["state"], kPathBytesMax, text) && text != "none") {
     out.state = text;
     if (text.find('/') == std::string::npos)

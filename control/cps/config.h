@@ -29,6 +29,7 @@ struct CpsConfig {
   std::string cli_socket = "/run/margay/cps.sock";
   std::vector<TrustedCSma> c_smas;
   Nanoseconds window = 30 * kSecond;  // how far a send time may be off (CSMA-145)
+  size_t max_rows = 131'072;          // of one C-SMA
   std::string state = {};             // file that the table outlives a restart in; empty: none
   security::SecurityConfig security;
 };

@@ -80,7 +80,7 @@ class CpsService {
   std::shared_ptr<security::Credentials> credentials_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<control::StateWriter> writer_;  // nullptr: nothing outlives us
-  ServiceTable table_;
+  ServiceTable table_{ServiceTable::Limits{.rows_max = config_.max_rows}};
   std::map<std::string, CSma> c_smas_;
   std::map<rpc::StreamId, Session> sessions_;
   std::map<std::string, uint64_t> turned_away_;

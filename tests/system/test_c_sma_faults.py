@@ -9,7 +9,7 @@ import sys
 import time
 
 import site_file
-from c_sma_case import CSmaAlone, resident
+from c_sma_case import CSmaAlone, Reporter, resident
 from case import HERE, await_true
 from control import Control
 from dataplane import DataPlane
@@ -63,6 +63,19 @@ class CPsFaults(CSmaAlone):
             await_true('it has its rows', lambda: set(self.held()) == {('WEB', self.WEB), ('WEB', None)}, 15)
         self.web.gas = 77
         self.await_held('WEB', self.WEB, 77)
+
+    def test_no_room_for_more_rows(self):
+        """CSMA-160, D-13: what was there stands and goes on; both ends tell of what found no room."""
+        self.cps = self.start_cps(extra='  max_rows: 2\n')
+        self.start_c_sma()
+        self.web = Reporter(self, 'web', self.WEB).keep(60)
+        self.await_held('WEB', None, 60)
+        Reporter(self, 'vrs', self.VRS, 'VRS').keep(50)
+        await_true('the C-PS refuses it', lambda: self.c_ps()['rows_refused'] == 2)
+        self.assertEqual([(s['rows'], s['rows_refused']) for s in self.cps.show('sessions')['c_smas']], [(2, 2)])
+        self.assertEqual(set(self.held()), {('WEB', self.WEB), ('WEB', None)})
+        self.web.gas = 61
+        self.await_held('WEB', None, 61)
 
     def odd(self, what):
         """Such a C-PS in place of ours, and how many connections it has had."""

@@ -10,17 +10,23 @@ void add_show_sessions(CommandTable& table, CpsService& service) {
              [&service](const Arguments&, Reply& reply) -> CommandResult {
                const Nanoseconds now = monotonic_now();
                reply.table("c_smas", {"c_sma", "state", "address", "since_s", "sessions", "messages", "snapshots",
-                                      "mismatches", "why"});
+                                      "mismatches", "rows", "rows_refused", "why"});
                for (const auto& [identity, c_sma] : service.c_smas()) {
                  const CpsService::Session* live = nullptr;
                  for (const auto& [id, session] : service.sessions()) {
                    if (session.c_sma == identity && !session.closing) live = &session;
                  }
+                 const auto site = service.table().sites().find(identity);
+                 uint64_t rows = 0, refused = 0;
+                 if (site != service.table().sites().end()) {
+                   rows = site->second.rows;
+                   for (const auto& [cs_id, part] : site->second.parts) refused += part.refused.size();
+                 }
                  const char* state = live == nullptr ? "away" : live->core.established() ? "established" : "greeting";
                  reply.row({identity, state, live ? Cell(live->address) : Cell(),
                             live ? Cell((now - live->since) / kSecond) : Cell(), c_sma.sessions, c_sma.messages,
                             live ? Cell(live->core.snapshots()) : Cell(), live ? Cell(live->core.mismatches()) : Cell(),
-                            live || c_sma.why.empty() ? Cell() : Cell(c_sma.why)});
+                            rows, refused, live || c_sma.why.empty() ? Cell() : Cell(c_sma.why)});
                }
                reply.table("refused", {"c_sma", "reason", "count", "meaning"});
                for (const auto& [identity, c_sma] : service.c_smas()) {

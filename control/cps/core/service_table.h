@@ -43,7 +43,7 @@ class ServiceTable {
  public:
   using CsciId = std::optional<std::string>;
   struct Limits {
-    size_t rows_max = 100'000;     // of one C-SMA
+    size_t rows_max = 131'072;     // of one C-SMA: rows of 100,000 SCIs, and of their CS-IDs
     size_t tombstones_max = 1024;  // of one C-SMA and CS-ID
   };
   struct Tombstone {

@@ -74,6 +74,7 @@ class SenderSession {
   // The C-PS took our hello, and acked all that it was sent.
   bool all_acked() const { return state_ == State::kEstablished && answered_ && unacked_.empty(); }
   size_t unacked() const { return unacked_.size(); }
+  size_t refused() const { return refused_.size(); }  // rows that the peer would not take and has not got since
   // The commit up to which a CS-ID was sent; absent: not in the session's scope.
   std::optional<uint64_t> sent(const std::string& cs_id) const {
     const auto part = parts_.find(cs_id);

@@ -300,15 +300,18 @@ TEST(CpsConfig, IsReadWithoutScis) {
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->listen, "0.0.0.0:7444");
   EXPECT_EQ(config->window, 30 * kSecond);  // CSMA-145
+  EXPECT_EQ(config->max_rows, 131072u);     // rows of 100,000 SCIs, and of their CS-IDs
   EXPECT_EQ(config->state, "");
   EXPECT_EQ(config->c_smas, (std::vector<cps::TrustedCSma>{{"c", {{"k1", "a.pub"}}, {"ARS"}}}));
   EXPECT_EQ(config->security.ca, "ca.pem");
   const auto all = cps::parse_cps(
-      section(kSecurity + "cps: {listen: \"[::1]:1\", cli: /x/y, window: 5s, state: /a/b, c_smas: []}\n"), "f");
+      section(kSecurity + "cps: {listen: \"[::1]:1\", cli: /x/y, window: 5s, max_rows: 7, state: /a/b, c_smas: []}\n"),
+      "f");
   ASSERT_TRUE(all) << all.error().message;
   EXPECT_EQ(all->listen, "[::1]:1");
   EXPECT_EQ(all->cli_socket, "/x/y");
   EXPECT_EQ(all->window, 5 * kSecond);
+  EXPECT_EQ(all->max_rows, 7u);
   EXPECT_EQ(all->state, "/a/b");
 }
 
@@ -321,6 +324,8 @@ TEST(CpsConfig, WhatIsRefused) {
           {kSecurity + "cps: ^{}\n", "cps.c_smas: is missing"},
           {kSecurity + "cps: {c_smas: [], ^lisen: x}\n",
            "cps: unknown key \"lisen\", the nearest known one is \"listen\""},
+          {kSecurity + "cps: {c_smas: [], max_rows: ^0}\n",
+           "cps.max_rows: expected an integer from 1 to 10000000, got \"0\""},
           {kSecurity + "cps: {c_smas: [], state: ^here}\n",
            "cps.state: expected none, or the path of a file with a '/' in it, got \"here\""},
           {kSecurity + "cps: {c_smas: [{identity: a, cs_ids: []}, {identity: ^a, cs_ids: []}]}\n",
