@@ -27,6 +27,12 @@ std::string_view word_of(Balance v) {
       return "least-connections";
     case Balance::kSlotBased:
       return "slot-based";
+    case Balance::kWeightedResponseTime:
+      return "weighted-response-time";
+    case Balance::kResourceAware:
+      return "resource-aware";
+    case Balance::kConsistentHash:
+      return "consistent-hash";
   }
   return "?";
 }

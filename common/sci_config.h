@@ -16,7 +16,14 @@
 namespace margay {
 
 enum class Mode : uint8_t { kNat, kL2Dsr, kIpip, kGue };
-enum class Balance : uint8_t { kRoundRobin, kLeastConnections, kSlotBased };
+enum class Balance : uint8_t {
+  kRoundRobin,
+  kLeastConnections,
+  kSlotBased,
+  kWeightedResponseTime,
+  kResourceAware,
+  kConsistentHash
+};
 enum class UnknownFlow : uint8_t { kReset, kDrop, kAdopt };
 enum class WhenNoneHealthy : uint8_t { kDegraded, kReject };
 enum class WhenFull : uint8_t { kReject };
@@ -38,6 +45,7 @@ constexpr bool is_one_way(Mode mode) { return mode != Mode::kNat; }
 constexpr bool is_tunnel(Mode mode) { return mode == Mode::kIpip || mode == Mode::kGue; }
 
 inline constexpr uint32_t kSessionsMax = (1u << 24) - 1;  // of one instance: 24 bits in the slot ledger
+inline constexpr uint8_t kSecurityLevelMax = 10;          // CSMA-42
 inline constexpr size_t kIdBytesMax = 255;                // of a CS-ID, CSCI-ID or SI-ID (D-25); and a site's name
 
 struct InstanceConfig {
@@ -47,6 +55,9 @@ struct InstanceConfig {
   std::optional<MacAddress> mac;
   uint32_t max_sessions = 0;  // slots
   uint16_t weight = 1;        // 0: takes no new flow
+  uint8_t preference = 100;   // those with the highest take new flows, others while these are full (SCI-78)
+  uint32_t price = 0;         // the SCI's where the site file gives none
+  uint8_t security_level = 0;
 
   friend bool operator==(const InstanceConfig&, const InstanceConfig&) = default;
 };
@@ -82,6 +93,8 @@ struct SciPolicy {
   GueConfig gue;
   uint16_t mss_clamp = kMssAsItIs;  // largest MSS that a SYN may announce, or kMssByMtu
   Balance balance = Balance::kSlotBased;
+  bool cheapest_first = false;                   // among instances of one preference (SCI-78)
+  uint8_t security_level_min = 0;                // of an instance that takes new flows (SCI-78)
   Nanoseconds affinity_timeout = 300 * kSecond;  // UDP default: 60 s
   TimersConfig timers;
   WhenNoneHealthy when_none_healthy = WhenNoneHealthy::kDegraded;

@@ -140,7 +140,7 @@ Nanoseconds shifted(Nanoseconds time, int64_t ahead) {
 void shift_times(Snapshot& snapshot, int64_t ahead) {
   for (shared_table::SciRecord& sci : snapshot.scis) {
     for (shared_table::InstanceRecord& i : sci.instances) {
-      for (Nanoseconds* time : {&i.drain_deadline, &i.health_since, &i.serves_since}) {
+      for (Nanoseconds* time : {&i.drain_deadline, &i.health_since, &i.serves_since, &i.load_until}) {
         if (*time != 0) *time = shifted(*time, ahead);
       }
     }

@@ -17,7 +17,7 @@ namespace margay::shared_table {
 namespace {
 
 constexpr uint32_t kMagic = 0x5359474d;  // "MGYS"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 // Walks over the fields (snapshot_fields.h).
 class Encoder {
@@ -30,6 +30,7 @@ class Encoder {
   void word(std::string_view, const E& value, E) {
     put(static_cast<uint64_t>(value), sizeof(E));
   }
+  void flag(std::string_view, const bool& value) { put(value ? 1 : 0, 1); }
   void duration(std::string_view, const Nanoseconds& value) { put(value, sizeof value); }
   void protocol(std::string_view, const Protocol& value) { put(static_cast<uint64_t>(value), sizeof value); }
   void text(std::string_view, const std::string& value, size_t) {
@@ -77,6 +78,7 @@ class Reader {
   void word(std::string_view name, E& value, E last) {
     number(name, value, 0, static_cast<uint64_t>(last));
   }
+  void flag(std::string_view name, bool& value) { number(name, value, 0, 1); }
   void duration(std::string_view name, Nanoseconds& value) { number(name, value, 0, kTimerMax); }
   void protocol(std::string_view name, Protocol& value) { number(name, value, 0, 255); }
   void text(std::string_view name, std::string& value, size_t max) {

@@ -32,6 +32,11 @@ struct InstanceRecord {
   Nanoseconds health_since = 0;    // CLOCK_MONOTONIC: when the health monitor came to this verdict
   Nanoseconds serves_since = 0;    // CLOCK_MONOTONIC: HEALTHY or DEGRADED without a break; 0: has always been
   uint32_t limit = 0;              // for new flows: floor(factor * max_sessions) (D-7)
+  // What the instance's own metrics say of it (SCI-21), for balance: resource-aware.
+  double load = 0;                // share of its most wanted resource in use
+  uint32_t load_active = 0;       // sessions that it had then
+  Nanoseconds load_until = 0;     // CLOCK_MONOTONIC: worth nothing from then on; 0: nothing is known
+  Nanoseconds load_lifetime = 0;  // before load_until it was measured
   InstanceConfig config;
 
   friend bool operator==(const InstanceRecord&, const InstanceRecord&) = default;

@@ -9,7 +9,7 @@
 namespace margay::shared_table {
 
 inline constexpr Nanoseconds kTimerMax = 24 * 3600 * kSecond;
-inline constexpr uint64_t kAny = ~uint64_t{0};
+inline constexpr uint64_t kAny = ~uint64_t{0}, kAny32 = ~uint32_t{0};
 
 template <class Walker, class Value>
 void pass_endpoint(Walker& w, Value& e) {
@@ -28,7 +28,9 @@ void pass_policy(Walker& w, Value& p) {
   w.number("gue.variant", p.gue.variant, 0, 1);
   w.word("gue.checksum", p.gue.checksum, UdpChecksum::kZero);
   w.number("mss_clamp", p.mss_clamp, 0, kMssByMtu);
-  w.word("balance", p.balance, Balance::kSlotBased);
+  w.word("balance", p.balance, Balance::kConsistentHash);
+  w.flag("selection.cheapest_first", p.cheapest_first);
+  w.number("selection.security_level_min", p.security_level_min, 0, kSecurityLevelMax);
   w.duration("affinity.timeout", p.affinity_timeout);
   w.duration("timers.embryonic", p.timers.embryonic);
   w.duration("timers.closing", p.timers.closing);
@@ -55,12 +57,19 @@ void pass_instance(Walker& w, Value& i) {
   w.number("health_since", i.health_since, 0, kAny);
   w.number("serves_since", i.serves_since, 0, kAny);
   w.number("limit", i.limit, 0, kSessionsMax);
+  w.share("load", i.load);
+  w.number("load_active", i.load_active, 0, kAny32);
+  w.number("load_until", i.load_until, 0, kAny);
+  w.duration("load_lifetime", i.load_lifetime);
   w.text("id", i.config.id, kIdBytesMax);
   w.address("address", i.config.address);
   w.number("port", i.config.port, 1, 65535);
   w.mac("mac", i.config.mac);
   w.number("max_sessions", i.config.max_sessions, 0, kSessionsMax);
   w.number("weight", i.config.weight, 0, 65535);
+  w.number("preference", i.config.preference, 0, 255);
+  w.number("price", i.config.price, 0, kAny32);
+  w.number("security_level", i.config.security_level, 0, kSecurityLevelMax);
 }
 
 template <class Walker, class Value>

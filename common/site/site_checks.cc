@@ -45,6 +45,7 @@ class SiteChecks {
   void collect_sci_addresses();
   void check_sci(const Field& field, SciConfig& sci);
   void check_endpoints(const Field& field, const SciConfig& sci);
+  static void check_selection(const Field& field, const SciConfig& sci);
   void check_instance(const Field& field, const SciConfig& sci, InstanceConfig& instance);
   void settle_port(const Field& field, const SciConfig& sci, InstanceConfig& instance);
   void check_reachable(const Field& field, const SciConfig& sci, const InstanceConfig& instance);
@@ -169,6 +170,7 @@ void SiteChecks::check_endpoints(const Field& field, const SciConfig& sci) {
 void SiteChecks::check_sci(const Field& field, SciConfig& sci) {
   refuse_second(csci_ids_, sci.csci_id, field["csci_id"], "another SCI is called " + quoted(sci.csci_id) + " already");
   check_endpoints(field, sci);
+  check_selection(field, sci);
   std::set<std::string> ids;
   std::set<std::tuple<IpAddress, uint16_t>> instances;
   for (size_t i = 0; i < sci.instances.size(); ++i) {
@@ -180,6 +182,23 @@ void SiteChecks::check_sci(const Field& field, SciConfig& sci) {
         instances, {instance.address, instance.port}, place["address"],
         "another instance of this SCI is at " + AddressPort{instance.address, instance.port}.format() + " already");
     if (++instances_ == kInstancesMax + 1) place.fail("more than " + std::to_string(kInstancesMax) + " in the site");
+  }
+}
+
+// What the choice of an instance goes by must be known of each one.
+void SiteChecks::check_selection(const Field& field, const SciConfig& sci) {
+  if (sci.balance == Balance::kWeightedResponseTime && is_one_way(sci.mode)) {
+    field["balance"].fail("replies are not seen in mode " + std::string(word_of(sci.mode)) +
+                          ", expected another word than weighted-response-time");
+  }
+  for (const auto& [key, needed, by] :
+       {std::tuple("price", sci.cheapest_first, "selection.cheapest_first"),
+        std::tuple("security_level", sci.security_level_min > 0, "selection.security_level_min")}) {
+    if (!needed || field[key].present()) continue;
+    for (size_t i = 0; i < sci.instances.size(); ++i) {
+      const Field its = field["instances"][i][key];
+      if (!its.present()) its.fail_missing("is missing here and in the SCI, as " + std::string(by) + " goes by it");
+    }
   }
 }
 

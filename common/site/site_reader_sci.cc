@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <vector>
 
 #include "common/site/site_sections.h"
@@ -13,10 +14,12 @@ namespace {
 constexpr auto kNotBuilt = std::nullopt;
 constexpr Word<std::optional<Mode>> kModes[] = {
     {"l2-dsr", Mode::kL2Dsr}, {"nat", Mode::kNat}, {"full-nat", kNotBuilt}, {"ipip", Mode::kIpip}, {"gue", Mode::kGue}};
-constexpr Word<std::optional<Balance>> kBalances[] = {
-    {"round-robin", Balance::kRoundRobin}, {"least-connections", Balance::kLeastConnections},
-    {"slot-based", Balance::kSlotBased},   {"weighted-response-time", kNotBuilt},
-    {"resource-aware", kNotBuilt},         {"consistent-hash", kNotBuilt}};
+constexpr Word<Balance> kBalances[] = {{"round-robin", Balance::kRoundRobin},
+                                       {"least-connections", Balance::kLeastConnections},
+                                       {"weighted-response-time", Balance::kWeightedResponseTime},
+                                       {"resource-aware", Balance::kResourceAware},
+                                       {"slot-based", Balance::kSlotBased},
+                                       {"consistent-hash", Balance::kConsistentHash}};
 constexpr Word<std::optional<WhenNoneHealthy>> kWhenNoneHealthy[] = {{"degraded", WhenNoneHealthy::kDegraded},
                                                                      {"reject", WhenNoneHealthy::kReject},
                                                                      {"queue", kNotBuilt},
@@ -38,32 +41,15 @@ constexpr Word<std::optional<TheOne>> kAffinityKeys[] = {
 constexpr Word<std::optional<TheOne>> kSynCookies[] = {
     {"off", TheOne::kIt}, {"on-overflow", kNotBuilt}, {"always", kNotBuilt}};
 
-constexpr std::string_view kSciKeys[] = {"csci_id",
-                                         "cs_id",
-                                         "endpoints",
-                                         "protocol",
-                                         "mode",
-                                         "gue",
-                                         "mss_clamp",
-                                         "snat",
-                                         "balance",
-                                         "affinity",
-                                         "timers",
-                                         "when_full",
-                                         "queue",
-                                         "fallback",
-                                         "when_none_healthy",
-                                         "on_unhealthy",
-                                         "unknown_flow",
-                                         "clients",
-                                         "provisional",
-                                         "syn_cookies",
-                                         "instances",
-                                         "drain_deadline",
-                                         "degradation_factor",
-                                         "ramp"};
-constexpr std::string_view kInstanceKeys[] = {"id",     "address",     "port",           "mac",        "max_sessions",
-                                              "weight", "accelerator", "slots_per_flow", "preference", "vlan"};
+constexpr std::string_view kSciKeys[] = {
+    "csci_id",   "cs_id",       "endpoints",   "protocol",          "mode",           "gue",
+    "mss_clamp", "snat",        "balance",     "selection",         "affinity",       "timers",
+    "when_full", "queue",       "fallback",    "when_none_healthy", "on_unhealthy",   "unknown_flow",
+    "clients",   "provisional", "syn_cookies", "instances",         "drain_deadline", "degradation_factor",
+    "ramp"};
+constexpr std::string_view kInstanceKeys[] = {
+    "id",         "address", "port",           "mac",         "max_sessions",   "weight",
+    "preference", "price",   "security_level", "accelerator", "slots_per_flow", "vlan"};
 
 constexpr Nanoseconds kTimerMin = kTickLength;
 constexpr Nanoseconds kTimerMax = 24 * 3600 * kSecond;
@@ -165,10 +151,16 @@ void read_clients(const Field& clients, const SciConfig& sci) {
   }
 }
 
+// Of an instance, or of all that do not say their own.
+void read_policy_values(const Field& field, InstanceConfig& instance) {
+  read_integer(field["price"], 0, std::numeric_limits<uint32_t>::max(), instance.price);
+  read_integer(field["security_level"], 0, kSecurityLevelMax, instance.security_level);
+}
+
 void read_instance(const Field& field, InstanceConfig& instance) {
   if (!is_map(field)) return;
   refuse_unknown_keys(field, joined(kInstanceKeys, other_keys_of_instance()));
-  for (const char* key : {"accelerator", "preference", "vlan"}) refuse_not_built(field[key]);
+  for (const char* key : {"accelerator", "vlan"}) refuse_not_built(field[key]);
   uint64_t slots_per_flow = 1;
   if (read_integer(field["slots_per_flow"], 1, kSessionsMax, slots_per_flow) && slots_per_flow != 1) {
     field["slots_per_flow"].fail("more than one slot a flow is not built yet, expected 1");
@@ -179,12 +171,17 @@ void read_instance(const Field& field, InstanceConfig& instance) {
   read_mac(field["mac"], instance.mac);
   if (require(field["max_sessions"])) read_integer(field["max_sessions"], 1, kSessionsMax, instance.max_sessions);
   read_integer(field["weight"], 0, 65535, instance.weight);
+  read_integer(field["preference"], 0, 255, instance.preference);
+  read_policy_values(field, instance);
 }
 
-void read_instances(const Field& instances, SciConfig& sci) {
+void read_instances(const Field& field, SciConfig& sci) {
+  const Field instances = field["instances"];
   if (!require(instances) || !is_list(instances)) return;
+  InstanceConfig common;
+  read_policy_values(field, common);
   for (size_t i = 0; i < instances.size(); ++i) {
-    InstanceConfig& instance = sci.instances.emplace_back();
+    InstanceConfig& instance = sci.instances.emplace_back(common);
     read_instance(instances[i], instance);
   }
 }
@@ -216,13 +213,20 @@ void read_mss_clamp(const Field& field, uint16_t& out) {
   }
 }
 
+void read_selection(const Field& field, SciConfig& sci) {
+  if (!is_map(field)) return;
+  refuse_unknown_keys(field, {"cheapest_first", "security_level_min"});
+  read_bool(field["cheapest_first"], sci.cheapest_first);
+  read_integer(field["security_level_min"], 0, kSecurityLevelMax, sci.security_level_min);
+}
+
 void read_behaviour(const Field& field, SciConfig& sci) {
   for (const char* key : {"snat", "queue", "fallback"}) refuse_not_built(field[key]);
   TheOne one{};
   read_built(field["mode"], kModes, sci.mode);
   read_gue(field["gue"], sci);
   read_mss_clamp(field["mss_clamp"], sci.mss_clamp);
-  read_built(field["balance"], kBalances, sci.balance);
+  read_enum(field["balance"], kBalances, sci.balance);
   read_built(field["when_none_healthy"], kWhenNoneHealthy, sci.when_none_healthy);
   read_built(field["when_full"], kWhenFull, sci.when_full);
   read_enum(field["on_unhealthy"], kOnUnhealthy, sci.on_unhealthy);
@@ -247,7 +251,8 @@ void read_sci(const Field& field, SciConfig& sci) {
   read_affinity(field["affinity"], sci);
   read_timers(field["timers"], sci.timers);
   read_clients(field["clients"], sci);
-  read_instances(field["instances"], sci);
+  read_selection(field["selection"], sci);
+  read_instances(field, sci);
 }
 
 }  // namespace

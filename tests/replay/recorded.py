@@ -13,15 +13,17 @@ ADDRESSES = {"net0": ["192.0.2.2/24", "2001:db8::2/64"], "net1": ["10.1.0.2/24",
 def instance(index, name, address, generation=1, health="HEALTHY", **more):
     serves = health in ("HEALTHY", "DEGRADED")
     return {"index": index, "generation": generation, "health": health, "admin": "enabled", "drain_deadline": 0,
-            "health_since": 0, "serves_since": 0, "limit": 1000 if serves else 0, "id": name, "address": address,
-            "port": 8080, "max_sessions": 1000, "weight": 1} | more
+            "health_since": 0, "serves_since": 0, "limit": 1000 if serves else 0, "load": 0,
+            "load_active": 0, "load_until": 0, "load_lifetime": 0, "id": name, "address": address, "port": 8080,
+            "max_sessions": 1000, "weight": 1, "preference": 100, "price": 0, "security_level": 0} | more
 
 
 def sci(*instances, **more):
     return {"index": 0, "csci_id": "192.0.2.10:80", "cs_id": "web",
             "endpoints": [{"address": "192.0.2.10", "port": 80, "protocol": "tcp"}],
             "mode": "nat", "gue.port": 6080, "gue.variant": 0, "gue.checksum": "computed",
-            "mss_clamp": 0, "balance": "round-robin", "affinity.timeout": 8, "timers.embryonic": 2, "timers.closing": 2,
+            "mss_clamp": 0, "balance": "round-robin", "selection.cheapest_first": False,
+            "selection.security_level_min": 0, "affinity.timeout": 8, "timers.embryonic": 2, "timers.closing": 2,
             "timers.time_wait": 3, "timers.reset_grace": 2, "timers.unreplied": 5, "when_none_healthy": "reject",
             "when_full": "reject", "on_unhealthy": "reset", "unknown_flow": "reset", "provisional.share": 1,
             "degradation_factor": 0.5, "drain_deadline": 600, "ramp": 0, "instances": list(instances)} | more

@@ -38,6 +38,13 @@ inline shared_table::InstanceRecord random_instance(Random& random, uint32_t ind
   if (random.one_in(2)) i.config.mac = MacAddress{{2, 0, 0, 0, 0, static_cast<uint8_t>(random.below(256))}};
   i.config.max_sessions = random.below(kSessionsMax + 1);
   i.limit = random.below(uint64_t{i.config.max_sessions} + 1);
+  i.load = random.below(1001) / 1000.0;
+  i.load_active = static_cast<uint32_t>(random.next());
+  i.load_until = random.next();
+  i.load_lifetime = random.below(uint64_t{24} * 3600 * kSecond + 1);
+  i.config.preference = static_cast<uint8_t>(random.below(256));
+  i.config.price = static_cast<uint32_t>(random.next());
+  i.config.security_level = static_cast<uint8_t>(random.below(kSecurityLevelMax + 1));
   i.config.weight = static_cast<uint16_t>(random.below(65536));
   return i;
 }
@@ -61,7 +68,9 @@ inline shared_table::Snapshot random_snapshot(Random& random) {
     sci.policy.gue = {static_cast<uint16_t>(1 + random.below(65535)), static_cast<uint8_t>(random.below(2)),
                       static_cast<UdpChecksum>(random.below(2))};
     sci.policy.mss_clamp = static_cast<uint16_t>(random.below(65536));
-    sci.policy.balance = static_cast<Balance>(random.below(3));
+    sci.policy.balance = static_cast<Balance>(random.below(6));
+    sci.policy.cheapest_first = random.one_in(2);
+    sci.policy.security_level_min = static_cast<uint8_t>(random.below(kSecurityLevelMax + 1));
     sci.policy.affinity_timeout = random.below(1000) * kSecond;
     SciPolicy& p = sci.policy;
     for (Nanoseconds* t : {&p.timers.embryonic, &p.timers.closing, &p.timers.time_wait, &p.timers.reset_grace,

@@ -195,13 +195,6 @@ TEST(SiteChecks, WhatIsNotBuiltInAnSci) {
   check_rows({
       {with_sci("mode: ^full-nat"), sci + "mode: full-nat is not built yet, expected l2-dsr or nat or ipip or gue"},
       {with_sci("mode: ^dsr"), sci + "mode: expected one of l2-dsr, nat, full-nat, ipip, gue, got \"dsr\""},
-      {with_sci("balance: ^weighted-response-time"),
-       sci +
-           "balance: weighted-response-time is not built yet, expected round-robin or least-connections or slot-based"},
-      {with_sci("balance: ^resource-aware"),
-       sci + "balance: resource-aware is not built yet, expected round-robin or least-connections or slot-based"},
-      {with_sci("balance: ^consistent-hash"),
-       sci + "balance: consistent-hash is not built yet, expected round-robin or least-connections or slot-based"},
       {with_sci("affinity: {key: ^client-ip}"), sci + "affinity.key: client-ip is not built yet, expected 5-tuple"},
       {with_sci("affinity: {key: ^quic-connection-id}"),
        sci + "affinity.key: quic-connection-id is not built yet, expected 5-tuple"},
@@ -226,12 +219,37 @@ TEST(SiteChecks, WhatIsNotBuiltInAnSci) {
       {with_sci("clients: {allow: ^[]}"),
        sci + "clients.allow: a limit on clients is not built yet, expected 0.0.0.0/0 for 192.0.2.10:80/tcp"},
       {with_instance("^accelerator: gpu-0"), instance + "accelerator: " + kLeftOut},
-      {with_instance("^preference: 1"), instance + "preference: " + kLeftOut},
       {with_instance("^vlan: 1"), instance + "vlan: " + kLeftOut},
       {with_instance("slots_per_flow: ^2"),
        instance + "slots_per_flow: more than one slot a flow is not built yet, expected 1"},
       {with_instance("port: ^80-81"),
        instance + "port: port ranges are not built yet, expected one port from 1 to 65535"},
+  });
+}
+
+TEST(SiteChecks, SelectionOfAnInstance) {  // SCI-77, SCI-78
+  const std::string sci = "scis[0].", i0 = sci + "instances[0]";
+  check_rows({
+      {with_sci("balance: ^maglev"),
+       sci + "balance: expected one of round-robin, least-connections, weighted-response-time, resource-aware, "
+             "slot-based, consistent-hash, got \"maglev\""},
+      {with_sci("mode: l2-dsr\n    balance: ^weighted-response-time"),
+       sci + "balance: replies are not seen in mode l2-dsr, expected another word than weighted-response-time"},
+      {with_sci("selection: ^cheapest"), sci + "selection: expected a map, got \"cheapest\""},
+      {with_sci("selection: {^cheapest: true}"),
+       sci + "selection: unknown key \"cheapest\", the nearest known one is \"cheapest_first\""},
+      {with_sci("price: 1\n    selection: {cheapest_first: ^1}"),
+       sci + "selection.cheapest_first: expected true or false, got \"1\""},
+      {with_sci("selection: {security_level_min: ^11}"),
+       sci + "selection.security_level_min: expected an integer from 0 to 10, got \"11\""},
+      {with_instance("preference: ^256"), i0 + ".preference: expected an integer from 0 to 255, got \"256\""},
+      {with_instance("price: ^4294967296"),
+       i0 + ".price: expected an integer from 0 to 4294967295, got \"4294967296\""},
+      {with_instance("security_level: ^11"), i0 + ".security_level: expected an integer from 0 to 10, got \"11\""},
+      {replaced(with_sci("selection: {cheapest_first: true}"), "- {id: si-1", "- ^{id: si-1"),
+       i0 + ".price: is missing here and in the SCI, as selection.cheapest_first goes by it"},
+      {replaced(with_sci("selection: {security_level_min: 1}"), "- {id: si-1", "- ^{id: si-1"),
+       i0 + ".security_level: is missing here and in the SCI, as selection.security_level_min goes by it"},
   });
 }
 

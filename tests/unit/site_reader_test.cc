@@ -189,9 +189,13 @@ TEST(SiteReader, ReadsEachWord) {
   EXPECT_EQ(good(with_sci("mss_clamp: 536")).scis[0].mss_clamp, 536);
   EXPECT_EQ(good(with_sci("mss_clamp: 8960")).scis[0].mss_clamp, 8960);
   EXPECT_EQ(good(kSiteText).scis[0].mss_clamp, 0);
-  EXPECT_EQ(good(with_sci("balance: round-robin")).scis[0].balance, Balance::kRoundRobin);
-  EXPECT_EQ(good(with_sci("balance: least-connections")).scis[0].balance, Balance::kLeastConnections);
-  EXPECT_EQ(good(with_sci("balance: slot-based")).scis[0].balance, Balance::kSlotBased);
+  for (const auto& [word, balance] :
+       {std::pair("round-robin", Balance::kRoundRobin), std::pair("least-connections", Balance::kLeastConnections),
+        std::pair("weighted-response-time", Balance::kWeightedResponseTime),
+        std::pair("resource-aware", Balance::kResourceAware), std::pair("slot-based", Balance::kSlotBased),
+        std::pair("consistent-hash", Balance::kConsistentHash)}) {
+    EXPECT_EQ(good(with_sci(std::string("balance: ") + word)).scis[0].balance, balance);
+  }
   EXPECT_EQ(good(with_sci("unknown_flow: reset")).scis[0].unknown_flow, UnknownFlow::kReset);
   EXPECT_EQ(good(with_sci("unknown_flow: drop")).scis[0].unknown_flow, UnknownFlow::kDrop);
   EXPECT_EQ(good(with_sci("unknown_flow: adopt")).scis[0].unknown_flow, UnknownFlow::kAdopt);
@@ -208,6 +212,27 @@ TEST(SiteReader, ReadsEachWord) {
   EXPECT_EQ(good(with_dataplane("control: none")).control_socket, "");
   EXPECT_EQ(good(with_dataplane("control: /run/margay/dataplane.sock")).control_socket, "/run/margay/dataplane.sock");
   good(with_dataplane("bindings: none"));
+}
+
+// SCI-78. What an instance does not say, its SCI says for it.
+TEST(SiteReader, ReadsWhatPoliciesGoBy) {
+  const SciConfig plain = good(kSiteText).scis[0];
+  EXPECT_FALSE(plain.cheapest_first);
+  EXPECT_EQ(plain.security_level_min, 0);
+  EXPECT_EQ(plain.instances[0].preference, 100);
+  const SciConfig sci =
+      good(replaced(with_sci("price: 10\n    security_level: 3\n    selection: {cheapest_first: true, "
+                             "security_level_min: 2}"),
+                    "10.1.0.11,", "10.1.0.11, price: 4, security_level: 1, preference: 0,"))
+          .scis[0];
+  EXPECT_TRUE(sci.cheapest_first);
+  EXPECT_EQ(sci.security_level_min, 2);
+  EXPECT_EQ(sci.instances[0].price, 4u);
+  EXPECT_EQ(sci.instances[0].security_level, 1);
+  EXPECT_EQ(sci.instances[0].preference, 0);
+  EXPECT_EQ(sci.instances[1].price, 10u);
+  EXPECT_EQ(sci.instances[1].security_level, 3);
+  EXPECT_EQ(sci.instances[1].preference, 100);
 }
 
 TEST(SiteReader, ReadsTheOtherKeysOfPortsForwardersAndInstances) {

@@ -110,7 +110,12 @@ TEST(Snapshot, EachWrongValueIsNamed) {
       {"scis[0].gue.variant: 2, expected 0 to 1", [](Snapshot& s) { s.scis[0].policy.gue.variant = 2; }},
       {"scis[0].gue.checksum: 2, expected 0 to 1",
        [](Snapshot& s) { s.scis[0].policy.gue.checksum = static_cast<UdpChecksum>(2); }},
-      {"scis[0].balance: 3, expected 0 to 2", [](Snapshot& s) { s.scis[0].policy.balance = static_cast<Balance>(3); }},
+      {"scis[0].balance: 6, expected 0 to 5", [](Snapshot& s) { s.scis[0].policy.balance = static_cast<Balance>(6); }},
+      {"scis[0].selection.security_level_min: 11, expected 0 to 10",
+       [](Snapshot& s) { s.scis[0].policy.security_level_min = 11; }},
+      {"scis[0].instances[0].security_level: 11, expected 0 to 10",
+       [](Snapshot& s) { s.scis[0].instances[0].config.security_level = 11; }},
+      {"scis[0].instances[0].load: expected 0 to 1", [](Snapshot& s) { s.scis[0].instances[0].load = 1.01; }},
       {"scis[0].timers.closing: 86400000000001, expected 0 to 86400000000000",
        [](Snapshot& s) { s.scis[0].policy.timers.closing = 24 * 3600 * kSecond + 1; }},
       {"scis[0].provisional.share: expected 0 to 1", [](Snapshot& s) { s.scis[0].policy.provisional_share = 1.01; }},
@@ -147,7 +152,7 @@ TEST(Snapshot, EachWrongValueIsNamed) {
 TEST(Snapshot, OtherBytesAreNoSnapshot) {
   std::vector<std::byte> bytes = encode(small());
   bytes[4] = std::byte{1};
-  EXPECT_EQ(decode(bytes).error().message, "version: 1, expected 2");
+  EXPECT_EQ(decode(bytes).error().message, "version: 1, expected 3");
   bytes[0] = std::byte{0};
   EXPECT_EQ(decode(bytes).error().message, "magic: not a snapshot");
   EXPECT_EQ(decode({}).error().message, "magic: not a snapshot");

@@ -61,13 +61,15 @@ TEST(TableRecord, IsReadAsItWasWritten) {
 
 const std::string kInstance =
     R"({"index":7,"generation":1,"health":"DEGRADED","admin":"enabled","drain_deadline":0,)"
-    R"("health_since":1700000000000000000,"serves_since":0,"limit":100,"id":"si-1","address":"10.1.0.11","port":8080,)"
-    R"("mac":"02:00:00:00:01:0b","max_sessions":200,"weight":1})";
+    R"("health_since":1700000000000000000,"serves_since":0,"limit":100,"load":0.25,"load_active":40,)"
+    R"("load_until":1700000000000000003,"load_lifetime":15.0,"id":"si-1","address":"10.1.0.11","port":8080,)"
+    R"("mac":"02:00:00:00:01:0b","max_sessions":200,"weight":1,"preference":100,"price":10,"security_level":5})";
 const std::string kSnapshot =
     R"({"time":1700000000000000001,"snapshot":{"generation":5,"base":4,"scis":[{"index":3,"csci_id":"192.0.2.10:80",)"
     R"("cs_id":"ARS","endpoints":[{"address":"192.0.2.10","port":80,"protocol":"tcp"}],"mode":"nat",)"
     R"("gue.port":6080,"gue.variant":0,"gue.checksum":"computed","mss_clamp":0,)"
-    R"("balance":"slot-based","affinity.timeout":300.0,"timers.embryonic":0.5,"timers.closing":10.0,)"
+    R"("balance":"slot-based","selection.cheapest_first":true,"selection.security_level_min":4,)"
+    R"("affinity.timeout":300.0,"timers.embryonic":0.5,"timers.closing":10.0,)"
     R"("timers.time_wait":60.0,"timers.reset_grace":2.0,"timers.unreplied":5.0,"when_none_healthy":"degraded",)"
     R"("when_full":"reject","on_unhealthy":"reset","unknown_flow":"reset","provisional.share":0.5,)"
     R"("degradation_factor":0.5,"drain_deadline":600.0,"ramp":10.0,"instances":[)" +
