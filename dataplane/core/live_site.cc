@@ -87,6 +87,7 @@ void LiveSite::settle(SiteTable& next, InstanceIndex i) const {
     instance.drain_deadline = set.admin ? set.drain_deadline : owner_.tick_at(record.drain_deadline);
   }
   instance.weight = set.weight.value_or(record.config.weight);
+  if (instance.weight > next.scis[instance.sci].weight_max) next.scis.edit(instance.sci).weight_max = instance.weight;
   instance.max_sessions = set.max_sessions.value_or(record.config.max_sessions);
   instance.limit = record.limit;
   if (!set.max_sessions && !set.admin) return;

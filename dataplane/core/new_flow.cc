@@ -71,7 +71,7 @@ void FastPath::new_flow(Context& c, uint32_t lane) {
 Refusal FastPath::select_and_bind(Context& c, uint32_t lane, HealthState wanted, Attempt& attempt) {
   const uint32_t i = lanes_[lane].packet;
   const SciIndex sci = traces_[i].sci;
-  attempt.candidates = selector_.begin(c.table, sci, wanted, c.tick) > 0;
+  attempt.candidates = selector_.begin(c.table, sci, wanted, c.tick, keys_[lane]);
   // Only a TCP flow that begins with a SYN and whose replies are seen can prove itself (D-45).
   const bool provisional =
       parsed_[i].layer == Layer::kTcp && c.table.scis[sci].mode == Mode::kNat && (parsed_[i].tcp_flags & kSyn) != 0;

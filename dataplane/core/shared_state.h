@@ -8,6 +8,7 @@
 
 #include "common/shared_table/counters.h"
 #include "dataplane/core/arena.h"
+#include "dataplane/core/response_times.h"
 #include "dataplane/core/site_table.h"
 #include "dataplane/core/slot_ledger.h"
 
@@ -23,6 +24,7 @@ struct SharedState {
         scis_max(memory.shape().scis),
         slots(arena, workers, instances_max),
         provisional(arena, workers, instances_max),
+        response_times(arena, workers, instances_max),
         stopped(memory.stopped()),
         settings(memory.settings()),
         sci_counters(memory.scis()),
@@ -79,6 +81,7 @@ struct SharedState {
     if (counters(w, i).generation.get() == generation) return;
     counters(w, i).serve(generation);
     times(w, i).clear();
+    response_times.forget(w, i);
   }
 
   // By the worker that it names.
@@ -112,7 +115,8 @@ struct SharedState {
   size_t workers;
   size_t instances_max, scis_max;
   SlotLedger slots;
-  SlotLedger provisional;       // what unproven flows hold of them (D-45)
+  SlotLedger provisional;  // what unproven flows hold of them (D-45)
+  ResponseTimes response_times;
   std::span<Counter> stopped;   // one, for the control plane: 1 while packets of SCIs are dropped
   std::span<Counter> settings;  // OperatorSetting by instance, packed; the table's thread writes
   std::span<SciCounters> sci_counters;

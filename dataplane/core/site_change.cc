@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/core/layout_builder.h"
+#include "dataplane/core/rendezvous.h"
 
 namespace margay::dp {
 
@@ -191,6 +192,32 @@ class Applier {
       sci.instances.push_back(i.index);
       put(record, i);
     }
+    rank(sci);
+  }
+
+  // By preference, the highest first, and where the policy says so by price (SCI-78); else as they came.
+  static void rank(Sci& sci) {
+    const auto& records = sci.record->instances;
+    const auto key = [&sci](const InstanceRecord& i) {
+      return std::pair(255 - i.config.preference, sci.cheapest_first ? i.config.price : 0);
+    };
+    std::vector<const InstanceRecord*> order;
+    for (const InstanceRecord& i : records) order.push_back(&i);
+    std::stable_sort(order.begin(), order.end(), [&](auto* a, auto* b) { return key(*a) < key(*b); });
+    sci.by_tier.clear();
+    sci.tier_ends.clear();
+    sci.rendezvous_names.clear();
+    sci.weight_max = 0;
+    for (size_t k = 0; k < order.size(); ++k) {
+      const InstanceRecord& i = *order[k];
+      sci.by_tier.push_back(i.index);
+      sci.weight_max = std::max(sci.weight_max, i.config.weight);
+      if (sci.balance == Balance::kConsistentHash) {
+        sci.rendezvous_names.push_back(rendezvous_name(sci.csci_id, i.config.id));
+      }
+      const bool ends = k + 1 == order.size() || key(i) < key(*order[k + 1]);
+      if (ends) sci.tier_ends.push_back(static_cast<uint32_t>(k + 1));
+    }
   }
 
   void put(const SciRecord& sci, const InstanceRecord& record) {
@@ -209,6 +236,11 @@ class Applier {
     i.gone = false;
     i.max_sessions = record.config.max_sessions;
     i.limit = record.limit;
+    i.barred = record.config.security_level < sci.policy.security_level_min;
+    i.load = static_cast<float>(record.load);
+    i.load_active = record.load_active;
+    i.load_until = change_.to_tick(record.load_until);
+    i.load_lifetime = record.load_until == 0 ? 0 : ticks_of(record.load_lifetime);
     i.si_id = record.config.id;
     const IpAddress source = i.tunnel.source;  // the layout's
     i.tunnel = tunnel_of(sci.policy, i.address);

@@ -45,12 +45,16 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
   Tick ramp_end = 0;          // from here on it gets its full share of new flows
   uint32_t max_sessions = 0;  // slots
   uint32_t limit = 0;         // the ledger's limit: what of max_sessions new flows may use (D-7)
-  std::string si_id;          // empty: this index was never used
+  bool barred = false;        // by its SCI's policies
+  float load = 0;             // what it reported (shared_table::InstanceRecord)
+  uint32_t load_active = 0;
+  Tick load_until = 0, load_lifetime = 0;  // lifetime 0: nothing is known
+  std::string si_id;                       // empty: this index was never used
   Tunnel tunnel;
 
   // May it take a new flow at all? One rule for every algorithm (SCI-74, D-23, D-33).
   bool takes_new_flows(HealthState wanted) const {
-    return admin == Admin::kEnabled && weight > 0 && health == wanted && !gone;
+    return admin == Admin::kEnabled && weight > 0 && health == wanted && !gone && !barred;
   }
   // May its existing sessions go on? (D-22, D-23, D-33; `set instance ... disable` ends them.)
   bool keeps_sessions(Tick now) const {
@@ -66,6 +70,12 @@ struct alignas(kCacheLine) Instance {  // what a hit reads lies in the first lin
     return std::max(kFullShare / 10 + 1, static_cast<uint32_t>(uint64_t{kFullShare} * (ramp - left) / ramp));
   }
   static constexpr uint32_t kFullShare = 256;
+  // Of the reported load: 1 when it was measured, 0 from load_until on.
+  double worth_of_load(Tick now) const {
+    const Tick left = load_until - now;
+    if (left == 0 || left > load_lifetime) return 0;
+    return static_cast<double>(left) / load_lifetime;
+  }
 };
 static_assert(offsetof(Instance, limit) < kCacheLine && offsetof(Instance, tunnel) > kCacheLine);
 
@@ -73,6 +83,10 @@ struct Sci : SciPolicy {
   Tick established = 0, embryonic = 0, closing = 0, time_wait = 0, reset_grace = 0, unreplied = 0;
   Tick ramp = 0;
   std::vector<InstanceIndex> instances;
+  std::vector<InstanceIndex> by_tier;      // the same, best first by the policies (SCI-78)
+  std::vector<uint32_t> tier_ends;         // in there: behind those that are equally good
+  std::vector<uint64_t> rendezvous_names;  // theirs, of consistent-hash
+  uint16_t weight_max = 0;                 // at least each of theirs
   std::vector<FrontendIndex> frontends;
   std::shared_ptr<const shared_table::SciRecord> record;  // as it came; null: this index is not in use
 
