@@ -84,6 +84,7 @@ class Differ {
     compare(at + "gue", a.gue == b.gue);
     compare(at + "mss_clamp", a.mss_clamp == b.mss_clamp);
     compare(at + "balance", a.balance == b.balance);
+    compare(at + "selection", a.cheapest_first == b.cheapest_first && a.security_level_min == b.security_level_min);
     compare(at + "affinity", a.affinity_timeout == b.affinity_timeout);
     compare(at + "timers", a.timers == b.timers);
     compare(at + "when_none_healthy", a.when_none_healthy == b.when_none_healthy);

@@ -136,12 +136,14 @@ SciSpec spec_of(const SciConfig& config) {
   SciSpec spec{.csci_id = config.csci_id, .cs_id = config.cs_id};
   spec.degradation_factor = Share{config.degradation_factor};
   spec.drain_deadline = config.drain_deadline;
+  spec.tells_load = config.balance == Balance::kResourceAware;
   for (const InstanceConfig& i : config.instances) {
     spec.instances.push_back({.id = i.id,
                               .address = i.address.format(),
                               .port = i.port,
                               .max_sessions = i.max_sessions,
-                              .weight = i.weight});
+                              .weight = i.weight,
+                              .barred = i.security_level < config.security_level_min});
   }
   return spec;
 }

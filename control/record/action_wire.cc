@@ -28,7 +28,7 @@ void put(const ScrapeRequest& a, v1::Record& record) {
 }
 
 void put(const TableChanged::Entry& entry, v1::TableEntry& out) {
-  const auto& [id, health, health_since, serves_since, admin, drain_deadline, limit, weight] = entry;
+  const auto& [id, health, health_since, serves_since, admin, drain_deadline, limit, weight, load] = entry;
   out.set_si_id(utf8(id));
   out.set_health(enum_to_wire<v1::HealthState>(health));
   control::put(health_since, *out.mutable_health_since());
@@ -37,6 +37,11 @@ void put(const TableChanged::Entry& entry, v1::TableEntry& out) {
   if (admin == Admin::kDraining) control::put(drain_deadline, *out.mutable_drain_deadline());
   out.set_limit(limit);
   out.set_weight(weight);
+  if (!load) return;
+  out.mutable_load()->set_value(load->value);
+  out.mutable_load()->set_active(load->active);
+  control::put(load->until, *out.mutable_load()->mutable_until());
+  control::put(load->lifetime, *out.mutable_load()->mutable_lifetime());
 }
 
 void put(const TableChanged& a, v1::Record& record) {

@@ -157,12 +157,13 @@ ReportConfig take(WireReader& reader, const v1::ReportConfig& in) {
 }
 
 void put(const InstanceSpec& instance, v1::InstanceConfig& out) {
-  const auto& [id, address, port, max_sessions, weight] = instance;
+  const auto& [id, address, port, max_sessions, weight, barred] = instance;
   out.set_si_id(utf8(id));
   out.set_address(utf8(address));
   out.set_port(port);
   out.set_max_sessions(max_sessions);
   out.set_weight(weight);
+  out.set_barred(barred);
 }
 
 InstanceSpec take(WireReader& reader, const v1::InstanceConfig& in) {
@@ -171,6 +172,7 @@ InstanceSpec take(WireReader& reader, const v1::InstanceConfig& in) {
   instance.port = static_cast<uint16_t>(reader.integer("port", in.port(), 0, 65535));
   instance.max_sessions = in.max_sessions();
   if (in.has_weight()) instance.weight = in.weight();
+  instance.barred = in.barred();
   return instance;
 }
 
@@ -183,6 +185,7 @@ void take_rest(WireReader& reader, const v1::SciConfig& in, SciSpec& spec) {
   if (in.has_price()) spec.price = in.price();
   if (in.has_reputation()) spec.reputation = in.reputation();
   if (in.has_security_level()) spec.security_level = in.security_level();
+  spec.tells_load = in.tells_load();
   std::set<std::string> ids;
   for (const v1::InstanceConfig& instance : in.instances()) {
     spec.instances.push_back(take(reader, instance));
@@ -194,7 +197,7 @@ void take_rest(WireReader& reader, const v1::SciConfig& in, SciSpec& spec) {
 
 void to_wire(const SciSpec& config, v1::SciConfig& out) {
   const auto& [csci_id, cs_id, health, metrics, computing_time, report, safety_margin, degradation_factor,
-               drain_deadline, price, reputation, security_level, instances] = config;
+               drain_deadline, price, reputation, security_level, tells_load, instances] = config;
   out.set_csci_id(utf8(csci_id));
   out.set_cs_id(utf8(cs_id));
   put(health, *out.mutable_health());
@@ -207,6 +210,7 @@ void to_wire(const SciSpec& config, v1::SciConfig& out) {
   put_if(price, [&](uint32_t v) { out.set_price(v); });
   put_if(reputation, [&](uint32_t v) { out.set_reputation(v); });
   put_if(security_level, [&](uint32_t v) { out.set_security_level(v); });
+  out.set_tells_load(tells_load);
   for (const InstanceSpec& instance : instances) put(instance, *out.add_instances());
 }
 

@@ -24,6 +24,7 @@ struct InstanceInput {
   uint32_t active = 0;                         // slots held
   uint32_t provisional = 0;                    // those of them that no proven flow holds (D-45)
   uint32_t weight = 1;                         // 0: takes no new flow
+  bool barred = false;                         // takes none either
 
   const Histogram* responses = nullptr;           // of requests, in the window
   std::optional<Nanoseconds> response_time = {};  // measured elsewhere; counts where no request was seen
@@ -32,7 +33,7 @@ struct InstanceInput {
 
 // Takes new flows and counts in GAS and Computing Time.
 constexpr bool contributes(const InstanceInput& i) {
-  return serves(i.health) && i.admin == Admin::kEnabled && i.weight > 0;
+  return serves(i.health) && i.admin == Admin::kEnabled && i.weight > 0 && !i.barred;
 }
 
 // What the instance may hold before it takes no new flow (D-7); 0 where it does not contribute.

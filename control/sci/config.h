@@ -101,6 +101,7 @@ struct InstanceSpec {
   uint16_t port = 0;
   uint32_t max_sessions = 0;
   uint32_t weight = 1;
+  bool barred = false;  // by the SCI's policies: takes no new flow (SCI-78)
   bool operator==(const InstanceSpec&) const = default;
 };
 
@@ -114,6 +115,7 @@ struct SciSpec {
   Share degradation_factor{0.5};
   Nanoseconds drain_deadline = 600 * kSecond;  // from the order to drain on
   std::optional<uint32_t> price = {}, reputation = {}, security_level = {};
+  bool tells_load = false;  // the data plane chooses by what instances report
   std::vector<InstanceSpec> instances = {};
   bool operator==(const SciSpec&) const = default;
 };

@@ -115,6 +115,13 @@ struct ScrapeRequest {
 // For the data plane. An instance that is not named stays as it is; one that is removed and changed is another one with
 // the same id. What the data plane's operator set is not in here: it stands over this there.
 struct TableChanged {
+  struct Load {
+    double value = 0;          // share of the instance's most wanted resource in use, 0 to 1
+    uint32_t active = 0;       // sessions that it had then
+    Nanoseconds until = 0;     // from here on it is worth nothing
+    Nanoseconds lifetime = 0;  // before that it was measured
+    bool operator==(const Load&) const = default;
+  };
   struct Entry {
     std::string id;
     HealthState health{};
@@ -124,6 +131,7 @@ struct TableChanged {
     Nanoseconds drain_deadline = 0;  // of kDraining
     uint32_t limit = 0;              // D-7: for new flows, by health alone
     uint32_t weight = 0;
+    std::optional<Load> load = {};  // absent: nothing is known, or nobody asks
     bool operator==(const Entry&) const = default;
   };
   std::vector<Entry> changed;

@@ -57,12 +57,16 @@ std::vector<Action> Sci::handle(const Event& event, Time now) {
   std::visit([this](const auto& e) { on(e); }, event);
   finish_overdue();
   begin_work();
+  tell_loads();
   flush_table();
   report();
   return std::exchange(actions_, {});
 }
 
-Nanoseconds Sci::next_due() const { return std::min(plan_.next_due(), started_ ? reporting_.next_due() : start_by_); }
+Nanoseconds Sci::next_due() const {
+  const Nanoseconds due = std::min(plan_.next_due(), started_ ? reporting_.next_due() : start_by_);
+  return loads_due_ ? std::min(due, *loads_due_) : due;
+}
 
 void Sci::on(const LedgerSample& e) {
   if (lost_ && !back_) return;
@@ -190,6 +194,7 @@ InstanceInput Sci::input_of(const Instance& instance) const {
           .active = instance.ledger.active,
           .provisional = instance.ledger.provisional,
           .weight = instance.ledger.weight.value_or(instance.config.weight),
+          .barred = instance.config.barred,
           .responses = &instance.responses.recent(),
           .response_time = response ? std::optional(nanoseconds(response->value)) : std::nullopt,
           .input_tokens = tokens ? std::optional(static_cast<uint32_t>(std::min(tokens->value, 4e9))) : std::nullopt};
@@ -261,7 +266,8 @@ void Sci::publish(Instance& instance) {
                             .admin = deadline ? Admin::kDraining : Admin::kEnabled,
                             .drain_deadline = deadline.value_or(0),
                             .limit = margay::limit_of(health, instance.config.max_sessions, config_.degradation_factor),
-                            .weight = instance.config.weight};
+                            .weight = instance.config.weight,
+                            .load = config_.tells_load ? instance.load : std::nullopt};
   if (instance.published == entry) return;
   instance.published = entry;
   changed_[entry.id] = std::move(entry);

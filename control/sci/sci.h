@@ -32,6 +32,7 @@ class Sci {
 
   static constexpr size_t kWorkMax = 64;  // pieces of work begun by one event
   static constexpr Nanoseconds kStartPatience = kSecond;
+  static constexpr Nanoseconds kLoadBatch = kSecond;  // the data plane is told what was scraped at most so often
   // D-29, D-51: when so many instances fall silent together, and at least this share of all, our own prober is
   // suspected first: for so long their time-outs are its errors, which make UNKNOWN (existing sessions stay) and not
   // UNHEALTHY.
@@ -65,6 +66,7 @@ class Sci {
     ResponseWindow responses;
     std::optional<Nanoseconds> probe_latency;  // of the last probe, if it passed
     std::optional<Nanoseconds> silent_since;   // its probes time out
+    std::optional<TableChanged::Load> load;    // as it was last scraped
     std::optional<TableChanged::Entry> published;
   };
   using Instances = std::map<std::string, Instance>;
@@ -86,6 +88,8 @@ class Sci {
   void plan(const Instance& instance);
   void finish_overdue();
   void begin_work();
+  void take_load(Instance& instance);
+  void tell_loads();
   void check_performance(CheckPlan::Key key, Instance& instance);
   bool doubts_silence(Instance& instance);
   void judge(Instance& instance, CheckKind kind, Outcome outcome, std::string detail);
@@ -119,6 +123,8 @@ class Sci {
   Nanoseconds start_by_;
   Nanoseconds doubt_until_ = 0;
   std::optional<Nanoseconds> ledger_at_;
+  std::optional<Nanoseconds> loads_due_;  // of loads that were scraped and not told
+  Nanoseconds loads_told_ = 0;
 
   // Of the event being handled.
   Time now_;

@@ -125,10 +125,32 @@ void Sci::on(const ScrapeResult& e) {
   if (instance == nullptr || !plan_.in_flight(key, e.serial)) return;
   if (e.ok) {
     metrics_.on_scrape(key.instance, e.samples, now_.monotonic);
+    take_load(*instance);
   } else {
     metrics_.on_failed_scrape(key.instance);
   }
   plan_.finish(key, false, now_.monotonic);
+}
+
+// What an instance has least of limits it (SCI-77).
+void Sci::take_load(Instance& instance) {
+  std::optional<double> load;
+  for (const Metric m : {Metric::kCpu, Metric::kMemory, Metric::kGpu, Metric::kGpuMemory}) {
+    const auto share = metrics_.read(instance.key, m, now_.monotonic);
+    if (share) load = std::max(load.value_or(0), std::min(share->value, 1.0));
+  }
+  if (!load) return;
+  const Nanoseconds lifetime = 3 * config_.metrics.interval;
+  instance.load = {*load, instance.ledger.active, now_.monotonic + lifetime, lifetime};
+  if (config_.tells_load && !loads_due_) loads_due_ = std::max(now_.monotonic, loads_told_ + kLoadBatch);
+}
+
+// Those of many instances meet in one change of the table.
+void Sci::tell_loads() {
+  if (!loads_due_ || now_.monotonic < *loads_due_) return;
+  loads_due_.reset();
+  loads_told_ = now_.monotonic;
+  for (auto& [id, instance] : instances_) publish(instance);
 }
 
 void Sci::check_performance(CheckPlan::Key key, Instance& instance) {

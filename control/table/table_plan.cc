@@ -46,12 +46,20 @@ SciRecord record_of(const SciConfig& sci) {
   return record;
 }
 
+void take_load(InstanceRecord& to, const TableChanged::Load& from) {
+  to.load = from.value;
+  to.load_active = from.active;
+  to.load_until = from.until;
+  to.load_lifetime = from.lifetime;
+}
+
 void take_health(InstanceRecord& to, const InstanceRecord& from) {
   to.health = from.health;
   to.admin = from.admin;
   to.drain_deadline = from.drain_deadline;
   to.health_since = from.health_since;
   to.serves_since = from.serves_since;
+  take_load(to, {from.load, from.load_active, from.load_until, from.load_lifetime});
   to.limit = std::min(from.limit, to.config.max_sessions);
 }
 
@@ -171,6 +179,7 @@ void TablePlan::apply(const std::string& csci_id, const TableChanged& change) {
     i.serves_since = e.serves_since;
     i.admin = e.admin;
     i.drain_deadline = e.drain_deadline;
+    take_load(i, e.load.value_or(TableChanged::Load{}));
     i.limit = std::min(e.limit, i.config.max_sessions);
     i.config.weight = static_cast<uint16_t>(std::min<uint32_t>(e.weight, std::numeric_limits<uint16_t>::max()));
     changed_.insert(csci_id);

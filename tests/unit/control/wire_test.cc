@@ -68,12 +68,14 @@ SciSpec spec(Random& r) {
   s.price = maybe(r, number(r));
   s.reputation = maybe(r, number(r));
   s.security_level = maybe(r, number(r));
+  s.tells_load = r.one_in(2);
   for (uint32_t i = r.below(4); i > 0; --i) {
     s.instances.push_back({.id = "si-" + std::to_string(i),
                            .address = name(r),
                            .port = static_cast<uint16_t>(number(r)),
                            .max_sessions = number(r),
-                           .weight = number(r)});
+                           .weight = number(r),
+                           .barred = r.one_in(2)});
   }
   return s;
 }
