@@ -57,11 +57,31 @@ Cell mss_clamp_of(const Sci& s) {
 }
 
 void show_scis(const DataPlane& plane, Reply& reply) {
-  reply.table("scis", {"csci_id",           "cs_id",        "endpoints",    "mode",         "gue_port",
-                       "gue_variant",       "gue_checksum", "mss_clamp",    "balance",      "affinity_timeout",
-                       "embryonic",         "closing",      "time_wait",    "reset_grace",  "unreplied",
-                       "when_none_healthy", "when_full",    "on_unhealthy", "unknown_flow", "provisional_share",
-                       "drain_deadline",    "ramp"},
+  reply.table("scis",
+              {"csci_id",
+               "cs_id",
+               "endpoints",
+               "mode",
+               "gue_port",
+               "gue_variant",
+               "gue_checksum",
+               "mss_clamp",
+               "balance",
+               "cheapest_first",
+               "security_level_min",
+               "affinity_timeout",
+               "embryonic",
+               "closing",
+               "time_wait",
+               "reset_grace",
+               "unreplied",
+               "when_none_healthy",
+               "when_full",
+               "on_unhealthy",
+               "unknown_flow",
+               "provisional_share",
+               "drain_deadline",
+               "ramp"},
               Reply::Layout::kBlocks);
   for (const Sci& s : plane.table().scis) {
     if (s.gone()) continue;
@@ -75,6 +95,8 @@ void show_scis(const DataPlane& plane, Reply& reply) {
                gue ? Cell(word_of(s.gue.checksum)) : Cell(),
                mss_clamp_of(s),
                word_of(s.balance),
+               s.cheapest_first,
+               s.security_level_min,
                seconds_of(s.affinity_timeout),
                seconds_of(s.timers.embryonic),
                seconds_of(s.timers.closing),
@@ -94,14 +116,17 @@ void show_scis(const DataPlane& plane, Reply& reply) {
 // From the running table: limits and weights as they hold now.
 void show_instances(const DataPlane& plane, Reply& reply) {
   const SiteTable& table = plane.table();
-  reply.table("instances", {"csci_id", "si_id", "address", "mac", "max_sessions", "weight", "admin"});
+  reply.table("instances", {"csci_id", "si_id", "address", "mac", "max_sessions", "weight", "preference", "price",
+                            "security_level", "admin"});
   for (const Sci& sci : table.scis) {
-    for (const InstanceIndex i : sci.instances) {
-      const Instance& instance = table.instances[i];
+    for (size_t k = 0; k < sci.instances.size(); ++k) {
+      const Instance& instance = table.instances[sci.instances[k]];
+      const InstanceConfig& config = sci.record->instances[k].config;
       const bool has_hop = instance.next_hop < table.next_hops.size();
       const MacAddress mac = has_hop ? table.next_hops[instance.next_hop].mac : MacAddress{};
       reply.row({sci.csci_id, instance.si_id, address_of(instance), mac.is_zero() ? Cell() : Cell(mac.format()),
-                 instance.max_sessions, instance.weight, name_of(instance.admin)});
+                 instance.max_sessions, instance.weight, config.preference, config.price, config.security_level,
+                 name_of(instance.admin)});
     }
   }
 }

@@ -35,6 +35,16 @@ Cell p95_ms(const Histogram& h) {
   return p95 ? milliseconds(*p95) : Cell();
 }
 
+// What selection goes by: what was seen of its response times lately, and what it reported of its load.
+Cell recent_ms(const DataPlane& plane, InstanceIndex i) {
+  const ResponseTimes::Estimate e = plane.shared.response_times.of(i, to_tick(plane.now()));
+  return e.worth > 0 ? milliseconds(e.microseconds * 1e3) : Cell();
+}
+Cell load_percent(const DataPlane& plane, const Instance& instance) {
+  if (instance.worth_of_load(to_tick(plane.now())) <= 0) return {};
+  return std::round(static_cast<double>(instance.load) * 1e3) / 10;
+}
+
 void show(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply) {
   const Instance& instance = plane.table().instances[i];
   const InstanceTotals t = totals_of(plane.shared, i);
@@ -64,7 +74,10 @@ void show(const DataPlane& plane, const Sci& sci, InstanceIndex i, Reply& reply)
              mean_ms(d.handshakes),
              p95_ms(d.handshakes),
              mean_ms(d.responses),
-             p95_ms(d.responses)});
+             p95_ms(d.responses),
+             recent_ms(plane, i),
+             load_percent(plane, instance),
+             instance.barred});
 }
 
 }  // namespace
@@ -99,7 +112,10 @@ void add_show_instance(CommandTable& table, DataPlane& plane) {
                                          "handshake_mean_ms",
                                          "handshake_p95_ms",
                                          "response_mean_ms",
-                                         "response_p95_ms"});
+                                         "response_p95_ms",
+                                         "response_recent_ms",
+                                         "load_percent",
+                                         "barred"});
                for (const Sci& sci : plane.table().scis) {
                  if (only != nullptr && only->front().text() != sci.csci_id) continue;
                  for (const InstanceIndex i : sci.instances) {

@@ -2,6 +2,7 @@
 """margay-dataplane replay --table: table_test.py BINARY [unittest's arguments]. A recorded change is in force for the
 first packet of its time, and for none before it, whatever the number of workers."""
 
+import collections
 import filecmp
 import json
 import pathlib
@@ -20,6 +21,8 @@ SITE = pathlib.Path(__file__).resolve().parent / "site.yaml"
 WORKERS = (1, 2, 8)
 VIP = p.address("192.0.2.10")
 FILES = ("counters.json", "decisions.jsonl", "net0.pcap", "net1.pcap", "net2.pcap")
+BALANCES = ("round-robin", "least-connections", "weighted-response-time", "resource-aware", "slot-based",
+            "consistent-hash")
 binary = None
 
 
@@ -116,6 +119,52 @@ class Changes(TableTest):
         for packets, _, _ in self.each(frames, recording):
             self.assertEqual([line.get("instance", line.get("reason")) for line in packets],
                              ["no_healthy_instance", "web-1", "no_free_slot", "no_free_slot", "web-1"])
+
+    def test_each_balance_gives_everybody_a_share(self):
+        frames = [segment(10 + n / 10, n, p.SYN) for n in range(240)]
+        for balance in BALANCES:
+            for packets, _, _ in self.each(frames, Recording(sci(web(1), web(2), web(3), balance=balance))):
+                taken = collections.Counter(line["instance"] for line in packets)
+                self.assertEqual(sum(taken.values()), 240, balance)
+                if balance == "consistent-hash":  # binomial: 80 +/- 6 sigma
+                    self.assertTrue(all(36 <= n <= 124 for n in taken.values()), taken)
+                else:
+                    self.assertTrue(all(abs(n - 80) <= 8 for n in taken.values()), (balance, taken))
+
+    def test_consistent_hash_is_the_same_for_all_and_moves_what_it_must(self):
+        """Whatever the workers and the secret; web-2 goes and comes again between flows of the same clients."""
+        rounds = [[segment(at + n / 10, n, p.SYN) for n in range(120)] for at in (10, 10_000, 20_000)]
+        one, other = web(1), web(2)
+        recording = Recording(sci(one, other, web(3), balance="consistent-hash"))
+        recording.snapshot(9_990, sci(one, other | {"weight": 0}, web(3), balance="consistent-hash"))
+        recording.snapshot(19_990, sci(one, other, web(3), balance="consistent-hash"))
+        seen = set()
+        for seed in ("1", "2"):
+            for packets, _, _ in self.each(sum(rounds, []), recording, "--seed", seed):
+                names = [line["instance"] for line in packets]
+                before, without, after = names[:120], names[120:240], names[240:]
+                self.assertEqual(after, before)
+                self.assertEqual([n for n in without if n == "web-2"], [])
+                self.assertTrue(all(a == b for a, b in zip(before, without) if a != "web-2"))
+                seen.add(tuple(names))
+        self.assertEqual(len(seen), 1)
+
+    def test_resource_aware_goes_by_the_load_while_it_is_fresh(self):
+        """0.9 against 0.5 of 1000 slots: all to web-2; 2 s later nothing is known, and web-1 has the fewest."""
+        load = {"load_until": START + 2_000 * MS, "load_lifetime": 2}
+        frames = [segment(at + n / 10, n + at, p.SYN) for at in (10, 2_100) for n in range(100)]
+        recording = Recording(sci(web(1, load=0.9, **load), web(2, load=0.5, **load), balance="resource-aware",
+                                  **{"timers.embryonic": 60}))
+        for packets, _, _ in self.each(frames, recording):
+            names = [line["instance"] for line in packets]
+            self.assertEqual(set(names[:100]), {"web-2"})
+            self.assertEqual(set(names[100:]), {"web-1"})
+
+    def test_a_preferred_instance_takes_all_that_it_can(self):
+        frames = [segment(10 + n, n, p.SYN) for n in range(5)]
+        recording = Recording(sci(web(1), web(2, preference=101, max_sessions=3, limit=3)))
+        for packets, _, _ in self.each(frames, recording):
+            self.assertEqual([line["instance"] for line in packets], ["web-2"] * 3 + ["web-1"] * 2)
 
     def test_stop_and_start(self):
         frames = [segment(at, at, p.SYN) for at in (10, 20, 30, 40)]

@@ -76,6 +76,8 @@ void write_sci(std::ostream& out, const SciConfig& sci) {
     out << sci.mss_clamp;
   }
   out << "\n    balance: " << word_of(sci.balance)
+      << "\n    selection: {cheapest_first: " << (sci.cheapest_first ? "true" : "false")
+      << ", security_level_min: " << unsigned{sci.security_level_min} << "}"
       << "\n    affinity: {key: 5-tuple, timeout: " << milliseconds(sci.affinity_timeout)
       << "}\n    timers: {embryonic: " << milliseconds(t.embryonic) << ", closing: " << milliseconds(t.closing)
       << ", time_wait: " << milliseconds(t.time_wait) << ", reset_grace: " << milliseconds(t.reset_grace)
@@ -88,7 +90,9 @@ void write_sci(std::ostream& out, const SciConfig& sci) {
       << "\n    instances:" << (sci.instances.empty() ? " []\n" : "\n");
   for (const InstanceConfig& i : sci.instances) {
     out << "      - {id: " << quoted(i.id) << ", address: " << quoted(i.address.format()) << ", port: " << i.port
-        << ", max_sessions: " << i.max_sessions << ", weight: " << i.weight;
+        << ", max_sessions: " << i.max_sessions << ", weight: " << i.weight
+        << ", preference: " << unsigned{i.preference} << ", price: " << i.price
+        << ", security_level: " << unsigned{i.security_level};
     if (i.mac) out << ", mac: " << quoted(i.mac->format());
     out << "}\n";
   }

@@ -12,13 +12,13 @@
 namespace margay::test {
 namespace {
 
-constexpr unsigned kFlows = 20'000;
+constexpr unsigned kHashedFlows = 20'000;
 constexpr uint64_t kFlowWord = 0xc8c3c689b33e94ed, kNameWord = 0x41eee4590213d14f;
 constexpr double kDraw = 0x1.2980d320893bfp-1;
 
 std::vector<dp::FlowKey> flows_of(uint64_t seed) {
   Random random(seed);
-  std::vector<dp::FlowKey> flows(kFlows);
+  std::vector<dp::FlowKey> flows(kHashedFlows);
   for (dp::FlowKey& flow : flows) flow = random_flow(random);
   return flows;
 }
@@ -114,7 +114,7 @@ TEST(ConsistentHash, OnlyTheFlowsOfTheOneThatGoesMove) {
   site.table->instances.edit(3).health = HealthState::kUnhealthy;
   const auto without = names_of_choices(site, flows);
   std::map<std::string, unsigned> heirs;
-  for (unsigned n = 0; n < kFlows; ++n) {
+  for (unsigned n = 0; n < kHashedFlows; ++n) {
     if (before[n] != "si-4") {
       ASSERT_EQ(without[n], before[n]);
     } else {
@@ -149,13 +149,13 @@ TEST(ConsistentHash, OneThatComesTakesItsShareAlone) {
     Choices next(config);
     const auto after = names_of_choices(next, flows);
     unsigned moved = 0;
-    for (unsigned n = 0; n < kFlows; ++n) {
+    for (unsigned n = 0; n < kHashedFlows; ++n) {
       if (after[n] == before[n]) continue;
       ASSERT_EQ(after[n], "si-11");
       ++moved;
     }
     const double share = weight / (10.0 + weight), gained = share - had;
-    EXPECT_NEAR(moved, kFlows * gained, 5 * std::sqrt(kFlows * gained * (1 - gained))) << weight;
+    EXPECT_NEAR(moved, kHashedFlows * gained, 5 * std::sqrt(kHashedFlows * gained * (1 - gained))) << weight;
     before = after;
     had = share;
   }
