@@ -175,7 +175,8 @@ TEST_P(EachBalance, EverySlotIsFoundAndNoneTwice) {
   for (const size_t instances : {5u, 64u, 65u, 300u}) {
     for (const bool tiers : {false, true}) {
       dp::SiteConfig site = config(instances, 3);
-      for (size_t i = 0; tiers && i < instances; ++i) site.scis[0].instances[i].preference = i % 7;
+      for (size_t i = 0; tiers && i < instances; ++i)
+        site.scis[0].instances[i].preference = static_cast<uint8_t>(i % 7);
       Choices choices(site, kBalancers);
       EXPECT_EQ(choices.admit_many(static_cast<unsigned>(3 * instances)), Counts(instances, 3)) << instances << tiers;
       EXPECT_EQ(choices.admit_many(10), Counts(instances, 0)) << instances << tiers;
@@ -254,8 +255,8 @@ TEST_P(EachBalance, ManyInstancesShareEvenly) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EachBalance, testing::ValuesIn(kBalances), [](const auto& info) {
-  std::string name(word_of(info.param));
+INSTANTIATE_TEST_SUITE_P(All, EachBalance, testing::ValuesIn(kBalances), [](const auto& balance) {
+  std::string name(word_of(balance.param));
   std::erase(name, '-');
   return name;
 });

@@ -144,7 +144,7 @@ TEST(ConsistentHash, OneThatComesTakesItsShareAlone) {
   Choices site(config);
   auto before = names_of_choices(site, flows);
   double had = 0;
-  for (const uint16_t weight : {1, 3}) {
+  for (const uint16_t weight : {uint16_t{1}, uint16_t{3}}) {
     config.scis[0].instances[10].weight = weight;
     Choices next(config);
     const auto after = names_of_choices(next, flows);
