@@ -100,10 +100,12 @@ struct DurationCounters {
 struct alignas(kCounterAlignment) InstanceTimes {  // per worker and instance
   DurationCounters handshakes;                     // from a client's SYN to the instance's answer
   DurationCounters responses;                      // from the last data of a request to the first of its response
+  Counter recent;                                  // of these, of late: the data plane's own (core/response_time.h)
 
   void clear() {
     handshakes.clear();
     responses.clear();
+    recent.set(0);
   }
 };
 

@@ -37,7 +37,7 @@ Cell p95_ms(const Histogram& h) {
 
 // What selection goes by: what was seen of its response times lately, and what it reported of its load.
 Cell recent_ms(const DataPlane& plane, InstanceIndex i) {
-  const ResponseTimes::Estimate e = plane.shared.response_times.of(i, to_tick(plane.now()));
+  const ResponseTime::Estimate e = plane.shared.response_time(i, to_tick(plane.now()));
   return e.worth > 0 ? milliseconds(e.microseconds * 1e3) : Cell();
 }
 Cell load_percent(const DataPlane& plane, const Instance& instance) {

@@ -206,8 +206,7 @@ void FastPath::time_response(Context& c, EntryIndex e, Direction direction) {
   if (direction == Direction::kFromClient) {
     requests_.start(e, now);
   } else if (const auto took = requests_.stop(e, now)) {
-    shared_.times(config_.self, flows_[e].instance).responses.add(Nanoseconds{*took} * 1000);
-    shared_.response_times.add(config_.self, flows_[e].instance, *took, c.tick);
+    shared_.add_response(config_.self, flows_[e].instance, *took, c.tick);
   }
 }
 

@@ -149,10 +149,10 @@ void Selector::add_turns() {
 // any, weights alone count. Bounded, so that nobody is starved of the requests that would show it well again.
 void Selector::scale_by_response_times() {
   constexpr double kRatioMax = 64;
-  std::array<ResponseTimes::Estimate, kScanned> seen;
+  std::array<ResponseTime::Estimate, kScanned> seen;
   double sum = 0, worths = 0;
   for (size_t k = 0; k < candidate_count_; ++k) {
-    seen[k] = shared_.response_times.of(candidates_[k], now_);
+    seen[k] = shared_.response_time(candidates_[k], now_);
     sum += seen[k].worth * seen[k].microseconds;
     worths += seen[k].worth;
   }

@@ -8,7 +8,7 @@
 // Policies make tiers (Sci::tier_ends): by preference, and within one by price where the cheapest go first. A tier is
 // offered to its end before the next. Within a tier:
 //   round-robin              smooth, by weight
-//   weighted-response-time   the same, by weight / response time seen in the path (response_times.h)
+//   weighted-response-time   the same, by weight / response time seen in the path (response_time.h)
 //   least-connections        least active sessions / weight
 //   slot-based               most free slots * weight
 //   resource-aware           least load / weight: what the instance reported, and the slots taken since; as the report

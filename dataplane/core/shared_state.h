@@ -4,11 +4,12 @@
 // What all workers of a site share, made once before the first worker: slot ledgers, private to this process, and
 // counters, which may lie in memory that the control plane reads (common/shared_table/counters.h).
 
+#include <algorithm>
 #include <span>
 
 #include "common/shared_table/counters.h"
 #include "dataplane/core/arena.h"
-#include "dataplane/core/response_times.h"
+#include "dataplane/core/response_time.h"
 #include "dataplane/core/site_table.h"
 #include "dataplane/core/slot_ledger.h"
 
@@ -24,7 +25,6 @@ struct SharedState {
         scis_max(memory.shape().scis),
         slots(arena, workers, instances_max),
         provisional(arena, workers, instances_max),
-        response_times(arena, workers, instances_max),
         stopped(memory.stopped()),
         settings(memory.settings()),
         sci_counters(memory.scis()),
@@ -81,7 +81,6 @@ struct SharedState {
     if (counters(w, i).generation.get() == generation) return;
     counters(w, i).serve(generation);
     times(w, i).clear();
-    response_times.forget(w, i);
   }
 
   // By the worker that it names.
@@ -112,11 +111,32 @@ struct SharedState {
     return sum;
   }
 
+  // The worker that it names: an instance took so long to answer a request.
+  void add_response(WorkerIndex w, InstanceIndex i, uint32_t microseconds, Tick now) {
+    InstanceTimes& seen = times(w, i);
+    seen.responses.add(Nanoseconds{microseconds} * 1000);
+    ResponseTime::add(seen.recent, microseconds, now);
+  }
+  // Lately, over all workers, each by the worth of what it knows. Any thread. Pages of workers that never served the
+  // instance are not touched.
+  ResponseTime::Estimate response_time(InstanceIndex i, Tick now) const {
+    ResponseTime::Estimate all;
+    double sum = 0, worths = 0;
+    for (WorkerIndex w = 0; w < workers; ++w) {
+      if (counters(w, i).generation.get() == 0) continue;
+      const ResponseTime::Estimate its = ResponseTime::of(times(w, i).recent, now);
+      sum += its.worth * its.microseconds;
+      worths += its.worth;
+      all.worth = std::max(all.worth, its.worth);
+    }
+    if (worths > 0) all.microseconds = sum / worths;
+    return all;
+  }
+
   size_t workers;
   size_t instances_max, scis_max;
   SlotLedger slots;
-  SlotLedger provisional;  // what unproven flows hold of them (D-45)
-  ResponseTimes response_times;
+  SlotLedger provisional;       // what unproven flows hold of them (D-45)
   std::span<Counter> stopped;   // one, for the control plane: 1 while packets of SCIs are dropped
   std::span<Counter> settings;  // OperatorSetting by instance, packed; the table's thread writes
   std::span<SciCounters> sci_counters;

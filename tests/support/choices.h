@@ -75,7 +75,8 @@ class Choices : public SmallSite {
   }
   // What worker w saw of an instance just now.
   void saw(dp::WorkerIndex w, dp::InstanceIndex i, uint32_t milliseconds) {
-    shared.response_times.add(w, i, milliseconds * 1000, dp::to_tick(now));
+    shared.serve(w, i, table->instances[i].generation);
+    shared.add_response(w, i, milliseconds * 1000, dp::to_tick(now));
   }
   void saw_everywhere(dp::InstanceIndex i, uint32_t milliseconds) {
     for (size_t w = 0; w < selectors_.size(); ++w) saw(static_cast<dp::WorkerIndex>(w), i, milliseconds);

@@ -90,9 +90,9 @@ TEST(WeightedResponseTime, TheAverageForgets) {
   Choices site(small_site(1, 1, Balance::kWeightedResponseTime));
   site.saw(0, 0, 80);
   site.saw(0, 0, 160);
-  EXPECT_DOUBLE_EQ(site.shared.response_times.of(0, dp::to_tick(site.now)).microseconds, 90'000);
+  EXPECT_DOUBLE_EQ(site.shared.response_time(0, dp::to_tick(site.now)).microseconds, 90'000);
   site.shared.serve(0, 0, 7);  // the index is another instance's
-  EXPECT_EQ(site.shared.response_times.of(0, dp::to_tick(site.now)).worth, 0);
+  EXPECT_EQ(site.shared.response_time(0, dp::to_tick(site.now)).worth, 0);
 }
 
 // From the last of a request to the first of its response, as the packets pass.
@@ -102,7 +102,7 @@ TEST(WeightedResponseTime, IsSeenInThePath) {
   site.pass(25 * kMillisecond);
   site.send(1,
             udp("10.1.0.11:8080", "198.51.100.7:4000").payload("answer").ether(mac("02:00:00:01:00:01"), kSitePort1));
-  EXPECT_NEAR(site.shared.response_times.of(0, dp::to_tick(site.now)).microseconds, 25'000, 10'000);
+  EXPECT_NEAR(site.shared.response_time(0, dp::to_tick(site.now)).microseconds, 25'000, 10'000);
 }
 
 TEST(ResourceAware, SCI77LeastLoadUntilTheSlotsTakenMakeUpForIt) {
