@@ -89,12 +89,16 @@ TEST(TableRecord, FieldsHaveTheNamesOfTheSiteFile) {
   sci.policy.csci_id = "192.0.2.10:80", sci.policy.cs_id = "ARS";
   sci.policy.endpoints = {{*IpAddress::parse("192.0.2.10"), 80, Protocol::kTcp}};
   sci.policy.timers.embryonic = 500 * kMillisecond;
+  sci.policy.cheapest_first = true, sci.policy.security_level_min = 4;
   shared_table::InstanceRecord& i = sci.instances.emplace_back();
   i.index = 7;
   i.health = HealthState::kDegraded;
   i.health_since = 1'700'000'000 * kSecond;
   i.limit = 100;
+  i.load = 0.25, i.load_active = 40;
+  i.load_until = 1'700'000'000 * kSecond + 3, i.load_lifetime = 15 * kSecond;
   i.config = {"si-1", *IpAddress::parse("10.1.0.11"), 8080, MacAddress::parse("02:00:00:00:01:0b").value(), 200, 1};
+  i.config.price = 10, i.config.security_level = 5;
   EXPECT_EQ(format_line({1'700'000'000 * kSecond + 1, s}), kSnapshot);
 
   RecordedState state;
@@ -133,7 +137,9 @@ TEST(TableRecord, WhatIsWrongIsNamed) {
       {kSnapshot, "\"computed\"", "\"none\"", sci + "gue.checksum: \"none\", expected computed or zero"},
       {kSnapshot, "\"gue.variant\":0", "\"gue.variant\":2", sci + "gue.variant: 2, expected 0 to 1"},
       {kSnapshot, "\"slot-based\"", "\"best\"",
-       sci + "balance: \"best\", expected round-robin, least-connections or slot-based"},
+       sci + "balance: \"best\", expected round-robin, least-connections, slot-based, weighted-response-time, "
+             "resource-aware or consistent-hash"},
+      {kSnapshot, "first\":true", "first\":1", sci + "selection.cheapest_first: 1, expected true or false"},
       {kSnapshot, "300.0", "86401", sci + "affinity.timeout: 86401, expected 0 to 86400 seconds"},
       {kSnapshot, "300.0", "\"300s\"", sci + "affinity.timeout: \"300s\", expected 0 to 86400 seconds"},
       {kSnapshot, "share\":0.5", "share\":1.5", sci + "provisional.share: 1.5, expected 0 to 1"},
@@ -144,7 +150,9 @@ TEST(TableRecord, WhatIsWrongIsNamed) {
        "scis[192.0.2.10:80].instances[si-1]: limit 201, expected at most max_sessions 200"},
       {kSnapshot, "10.1.0.11", "10.1.0.256", instance + "address: \"10.1.0.256\", expected an IPv4 or IPv6 address"},
       {kSnapshot, "02:00:00:00:01:0b", "02:00", instance + "mac: \"02:00\", expected a MAC address"},
-      {kSnapshot, "\"weight\":1}", "\"weight\":1,\"colour\":2}", instance + "\"colour\": there is no such field here"},
+      {kSnapshot, "\"load\":0.25", "\"load\":1.5", instance + "load: 1.5, expected 0 to 1"},
+      {kSnapshot, "\"security_level\":5}", "\"security_level\":5,\"colour\":2}",
+       instance + "\"colour\": there is no such field here"},
       {kState, "\"mac\":\"02:00:00:00:0f:00\",", "", "state.ports: net0 has no mac"},
       {kState, "192.0.2.2/24", "192.0.2.2/33",
        "state.ports[0].addresses[0].address: \"192.0.2.2/33\", expected an address with a prefix length"},
@@ -176,10 +184,12 @@ TEST(TableRecord, TimesMoveFromClockToClock) {
   EXPECT_EQ(shifted(kNever - 3, 7), kNever);
   Snapshot s;
   shared_table::InstanceRecord& i = s.scis.emplace_back().instances.emplace_back();
-  i.drain_deadline = 10, i.health_since = 20;
+  i.drain_deadline = 10, i.health_since = 20, i.load_until = 30, i.load_lifetime = 5;
   shift_times(s, 100);
   EXPECT_EQ(i.drain_deadline, 110u);
   EXPECT_EQ(i.health_since, 120u);
+  EXPECT_EQ(i.load_until, 130u);
+  EXPECT_EQ(i.load_lifetime, 5u);
   EXPECT_EQ(i.serves_since, 0u) << "has always been";
 }
 
