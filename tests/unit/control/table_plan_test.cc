@@ -196,6 +196,34 @@ TEST(TablePlan, ATakeOverKeepsPlacesAndKnowsHealthByAge) {
   EXPECT_EQ(plane.refusal(after.next()), "");
 }
 
+// SCI-77: what an instance reported goes along, a change of the site leaves it, and it ends when it is told no more.
+TEST(TablePlan, LoadIsPassedOn) {
+  TablePlan plan;
+  DataPlane plane;
+  ASSERT_TRUE(plan.configure({sci("a", {instance("x", 1), instance("y", 2)})}));
+  ASSERT_TRUE(plan.adopt({}, plane.counts()));
+  TableChanged change = health_of("x", HealthState::kHealthy, 100);
+  change.changed[0].load = {.value = 0.375, .active = 40, .until = 90 * kSecond, .lifetime = 12 * kSecond};
+  plan.apply("a", change);
+  const auto expect_load = [&](double load, uint32_t active, Nanoseconds until, Nanoseconds lifetime) {
+    settle(plan, plane);
+    const InstanceRecord& x = plane.scis.begin()->second.instances[0];
+    EXPECT_EQ(x.load, load);
+    EXPECT_EQ(x.load_active, active);
+    EXPECT_EQ(x.load_until, until);
+    EXPECT_EQ(x.load_lifetime, lifetime);
+    EXPECT_EQ(plane.scis.begin()->second.instances[1].load_until, 0u) << "nothing is known of the other";
+  };
+  expect_load(0.375, 40, 90 * kSecond, 12 * kSecond);
+  InstanceConfig larger = instance("x", 1);
+  larger.max_sessions = 300;
+  ASSERT_TRUE(plan.configure({sci("a", {larger, instance("y", 2)})}));
+  ASSERT_TRUE(plan.pending());
+  expect_load(0.375, 40, 90 * kSecond, 12 * kSecond);
+  plan.apply("a", health_of("x", HealthState::kHealthy, 100));
+  expect_load(0, 0, 0, 0);
+}
+
 TEST(TablePlan, ARefusedChangeOfTheSiteDoesNotHoldUpHealth) {
   TablePlan plan;
   DataPlane plane;
