@@ -55,7 +55,7 @@ class Choices : public SmallSite {
   // Who takes the flow and a slot for it; kNoIndex: nobody has one.
   dp::InstanceIndex admit(const dp::FlowKey& flow, dp::WorkerIndex w = 0) {
     dp::Selector& selector = selectors_[w];
-    selector.begin(*table, 0, HealthState::kHealthy, dp::to_tick(now), flow);
+    if (!selector.begin(*table, 0, HealthState::kHealthy, dp::to_tick(now), flow)) return dp::kNoIndex;
     for (auto i = selector.next(); i != dp::kNoIndex; i = selector.next()) {
       if (!shared.slots.take(i, table->instances[i].generation, w)) continue;
       selector.chosen(i);
