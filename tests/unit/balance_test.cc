@@ -85,12 +85,15 @@ TEST(WeightedResponseTime, NobodyIsStarved) {
   EXPECT_GT(site.admit_many(20'000)[1], 1u);
 }
 
-// A new sample counts an eighth.
+// A new sample counts an eighth; all, when the others are forgotten.
 TEST(WeightedResponseTime, TheAverageForgets) {
   Choices site(small_site(1, 1, Balance::kWeightedResponseTime));
   site.saw(0, 0, 80);
   site.saw(0, 0, 160);
   EXPECT_DOUBLE_EQ(site.shared.response_time(0, dp::to_tick(site.now)).microseconds, 90'000);
+  site.now += 30 * kSecond;
+  site.saw(0, 0, 8);
+  EXPECT_DOUBLE_EQ(site.shared.response_time(0, dp::to_tick(site.now)).microseconds, 8000);
   site.shared.serve(0, 0, 7);  // the index is another instance's
   EXPECT_EQ(site.shared.response_time(0, dp::to_tick(site.now)).worth, 0);
 }
@@ -301,7 +304,7 @@ TEST(Policies, SCI78CheapestFirstWithinAPreference) {
   for (size_t i = 0; i < 4; ++i) config.scis[0].instances[i].price = static_cast<uint32_t>(40 - 10 * i);
   config.scis[0].instances[3].preference = 50;  // the cheapest of all, for when the others are full
   Choices by_preference_alone(config);
-  EXPECT_EQ(by_preference_alone.admit_many(30), (Counts{10, 10, 10, 0}));
+  EXPECT_EQ(by_preference_alone.admit_many(15), (Counts{5, 5, 5, 0}));
   config.scis[0].cheapest_first = true;
   Choices site(config);
   EXPECT_EQ(site.admit_many(10), (Counts{0, 0, 10, 0}));
