@@ -111,7 +111,7 @@ class Table(SystemCase):
             'buffer': 'buffer 7, expected 0 to 2',
             'length': 'length 16777217, expected at most 16777216',
             'checksum': 'checksum of buffer 0 is not the one that the commit names',
-            'version': 'version: 99, expected 2',
+            'version': 'version: 99, expected 3',
             'long': 'length: 1 bytes too many',
             'other-generation': 'generation 2 in the snapshot, 3 in the commit',
             'old-generation': 'generation 1, expected above 1, which runs',
